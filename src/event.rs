@@ -1,0 +1,446 @@
+//! What is logged: the kinds of event a session consists of, and their lines.
+//!
+//! One JSON object per line; `type`, `seq` and `at` come first, then the fields of the kind. Field
+//! names are a public format. Kinds that this version does not know become [`Event::Unknown`]: they
+//! are kept in the file and skipped by the fold.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Reply, Usage, is_false};
+
+/// The version of the log format that this program writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The first line of a session file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Always `session`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// [`FORMAT_VERSION`] at the time of writing.
+    pub version: u32,
+    /// `<UTC time>-<random>`, also the file's name.
+    pub id: String,
+    /// RFC 3339, UTC, milliseconds.
+    pub created_at: String,
+    /// The workspace, absolute.
+    pub cwd: String,
+    /// The version of the program that began the session.
+    pub xsh: String,
+}
+
+/// An event with its place in the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Position, from 1; order in the file is what counts, not time.
+    pub seq: u64,
+    /// RFC 3339, UTC, milliseconds.
+    pub at: String,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What can happen in a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The system prompt from here on.
+    SystemPrompt(SystemPrompt),
+    /// A user message opens a turn or continues it.
+    UserMessage(UserMessage),
+    /// The model replied.
+    AssistantMessage(AssistantMessage),
+    /// A tool is about to run; written before it does.
+    ToolStarted(ToolStarted),
+    /// A call got its one outcome.
+    ToolResult(ToolResult),
+    /// Old history was replaced.
+    Compaction(Compaction),
+    /// Another model answers from here on.
+    ModelChanged(ModelChanged),
+    /// An action was allowed or denied by question or mode.
+    Permission(Permission),
+    /// A file is about to change; written before it does.
+    FileChange(FileChange),
+    /// A turn ended.
+    TurnFinished(TurnFinished),
+    /// A kind from a newer version, by its name.
+    Unknown(String),
+}
+
+/// See [`Event::SystemPrompt`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemPrompt {
+    /// The whole text.
+    pub content: String,
+}
+
+/// Who wrote a user message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The person at the keyboard or the script.
+    #[default]
+    User,
+    /// The program itself, to keep the loop going (a cut answer, a repeated call).
+    Xsh,
+}
+
+impl Author {
+    fn is_user(&self) -> bool {
+        matches!(self, Self::User)
+    }
+}
+
+/// See [`Event::UserMessage`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserMessage {
+    /// The turn it belongs to, from 1.
+    pub turn: u32,
+    /// The text.
+    pub content: String,
+    /// Who wrote it.
+    #[serde(default, skip_serializing_if = "Author::is_user")]
+    pub author: Author,
+}
+
+/// See [`Event::AssistantMessage`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AssistantMessage {
+    /// The turn.
+    pub turn: u32,
+    /// The step within the turn, from 1.
+    pub step: u32,
+    /// The provider preset that answered.
+    pub provider: String,
+    /// The model that answered.
+    pub model: String,
+    /// What it said.
+    pub reply: Reply,
+    /// Cut short by the user; what had arrived is kept.
+    pub partial: bool,
+}
+
+/// See [`Event::ToolStarted`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    /// The call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+}
+
+/// A file version a tool has shown to the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeen {
+    /// Absolute, links resolved.
+    pub path: String,
+    /// SHA-256 of the whole content, lower-case hex.
+    pub sha256: String,
+}
+
+/// See [`Event::ToolResult`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call it answers.
+    pub call_id: String,
+    /// What the model is told.
+    pub content: String,
+    /// The tool did not do what was asked.
+    #[serde(default)]
+    pub is_error: bool,
+    /// How long it ran; 0 for calls that never started.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// File versions that count as read from here on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileSeen>,
+}
+
+/// How old history was shortened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionKind {
+    /// The model's summary replaced the messages.
+    #[default]
+    Summary,
+    /// Long tool outputs were cut, without the model.
+    Cut,
+}
+
+impl CompactionKind {
+    fn is_summary(&self) -> bool {
+        matches!(self, Self::Summary)
+    }
+}
+
+/// What set a compaction off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// The window filled up.
+    Auto,
+    /// The provider refused the request as too long.
+    Overflow,
+    /// `/compact`.
+    Manual,
+    /// A trigger from a newer version.
+    #[serde(other)]
+    Other,
+}
+
+/// See [`Event::Compaction`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compaction {
+    /// First event whose message is replaced.
+    pub from_seq: u64,
+    /// Last event whose message is replaced.
+    pub to_seq: u64,
+    /// The text in their place; empty for a cut.
+    pub summary: String,
+    /// Size of the context before, in tokens.
+    pub tokens_before: u64,
+    /// Size of the context after, in tokens.
+    pub tokens_after: u64,
+    /// What set it off.
+    pub trigger: Trigger,
+    /// How it was done.
+    #[serde(default, skip_serializing_if = "CompactionKind::is_summary")]
+    pub kind: CompactionKind,
+    /// Tokens of the summary request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// See [`Event::ModelChanged`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelChanged {
+    /// The provider preset.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+}
+
+/// See [`Event::Permission`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permission {
+    /// The call that asked.
+    pub call_id: String,
+    /// The answer.
+    pub allowed: bool,
+    /// Who or what decided, in words for the reader of a log.
+    pub reason: String,
+}
+
+/// See [`Event::FileChange`]. The content before lies beside the session under its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// The call that changes it.
+    pub call_id: String,
+    /// Absolute, links resolved.
+    pub path: String,
+    /// SHA-256 of the content before; none for a new file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// SHA-256 of the content after.
+    pub after: String,
+    /// Unix permission bits before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The model answered without a tool call.
+    Completed,
+    /// The user interrupted.
+    Cancelled,
+    /// The step limit was reached.
+    StepLimit,
+    /// The model repeated the same calls without end.
+    Repeating,
+    /// Two empty answers in a row.
+    Empty,
+    /// The provider's filter withheld the answer.
+    Refused,
+    /// Provider, network or internal failure.
+    Error,
+    /// An ending from a newer version.
+    #[serde(other)]
+    Other,
+}
+
+/// See [`Event::TurnFinished`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnFinished {
+    /// The turn.
+    pub turn: u32,
+    /// How it ended.
+    pub ending: Ending,
+    /// Model replies in it.
+    pub steps: u32,
+    /// Tokens of all its requests.
+    pub usage: Usage,
+    /// The reason in words, where the ending alone does not say it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// The flat form of [`AssistantMessage`] in the log. Written out, because serde's `flatten` would
+/// buffer every line of a log on reading.
+#[derive(Serialize, Deserialize)]
+struct AssistantLine<'a> {
+    turn: u32,
+    step: u32,
+    #[serde(default)]
+    provider: Cow<'a, str>,
+    #[serde(default)]
+    model: Cow<'a, str>,
+    #[serde(default)]
+    content: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    reasoning: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reasoning_field: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reasoning_details: Option<Cow<'a, serde_json::Value>>,
+    #[serde(default)]
+    tool_calls: Cow<'a, [crate::message::ToolCall]>,
+    #[serde(default)]
+    finish_reason: crate::message::FinishReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    partial: bool,
+}
+
+impl AssistantMessage {
+    fn line(&self) -> AssistantLine<'_> {
+        let reply = &self.reply;
+        AssistantLine {
+            turn: self.turn,
+            step: self.step,
+            provider: Cow::Borrowed(&self.provider),
+            model: Cow::Borrowed(&self.model),
+            content: Cow::Borrowed(&reply.content),
+            reasoning: Cow::Borrowed(&reply.reasoning),
+            reasoning_field: reply.reasoning_field.as_deref().map(Cow::Borrowed),
+            reasoning_details: reply.reasoning_details.as_ref().map(Cow::Borrowed),
+            tool_calls: Cow::Borrowed(&reply.tool_calls),
+            finish_reason: reply.finish_reason,
+            usage: reply.usage,
+            partial: self.partial,
+        }
+    }
+}
+
+impl From<AssistantLine<'_>> for AssistantMessage {
+    fn from(line: AssistantLine<'_>) -> Self {
+        Self {
+            turn: line.turn,
+            step: line.step,
+            provider: line.provider.into_owned(),
+            model: line.model.into_owned(),
+            partial: line.partial,
+            reply: Reply {
+                content: line.content.into_owned(),
+                reasoning: line.reasoning.into_owned(),
+                reasoning_field: line.reasoning_field.map(Cow::into_owned),
+                reasoning_details: line.reasoning_details.map(Cow::into_owned),
+                tool_calls: line.tool_calls.into_owned(),
+                finish_reason: line.finish_reason,
+                usage: line.usage,
+            },
+        }
+    }
+}
+
+/// The fields every line begins with.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    seq: u64,
+    #[serde(default, borrow)]
+    at: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    seq: u64,
+    at: &'a str,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl Record {
+    /// The record as one line of the log, with its line feed.
+    pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
+        fn line<T: Serialize>(record: &Record, kind: &str, body: T) -> serde_json::Result<Vec<u8>> {
+            let line = Line { kind, seq: record.seq, at: &record.at, body };
+            let mut bytes = serde_json::to_vec(&line)?;
+            bytes.push(b'\n');
+            Ok(bytes)
+        }
+        let kind = self.event.kind();
+        match &self.event {
+            Event::SystemPrompt(body) => line(self, kind, body),
+            Event::UserMessage(body) => line(self, kind, body),
+            Event::AssistantMessage(body) => line(self, kind, body.line()),
+            Event::ToolStarted(body) => line(self, kind, body),
+            Event::ToolResult(body) => line(self, kind, body),
+            Event::Compaction(body) => line(self, kind, body),
+            Event::ModelChanged(body) => line(self, kind, body),
+            Event::Permission(body) => line(self, kind, body),
+            Event::FileChange(body) => line(self, kind, body),
+            Event::TurnFinished(body) => line(self, kind, body),
+            Event::Unknown(_) => line(self, kind, serde_json::Map::new()),
+        }
+    }
+
+    /// Reads one line of the log, with or without its line feed.
+    pub fn from_line(line: &[u8]) -> Result<Self, serde_json::Error> {
+        fn body<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
+            serde_json::from_slice(line)
+        }
+        let head: Head<'_> = serde_json::from_slice(line)?;
+        let event = match &*head.kind {
+            "system_prompt" => Event::SystemPrompt(body(line)?),
+            "user_message" => Event::UserMessage(body(line)?),
+            "assistant_message" => Event::AssistantMessage(body::<AssistantLine<'_>>(line)?.into()),
+            "tool_started" => Event::ToolStarted(body(line)?),
+            "tool_result" => Event::ToolResult(body(line)?),
+            "compaction" => Event::Compaction(body(line)?),
+            "model_changed" => Event::ModelChanged(body(line)?),
+            "permission" => Event::Permission(body(line)?),
+            "file_change" => Event::FileChange(body(line)?),
+            "turn_finished" => Event::TurnFinished(body(line)?),
+            other => Event::Unknown(other.to_owned()),
+        };
+        Ok(Self { seq: head.seq, at: head.at.into_owned(), event })
+    }
+}
+
+impl Event {
+    /// The name of the kind in the log.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::SystemPrompt(_) => "system_prompt",
+            Self::UserMessage(_) => "user_message",
+            Self::AssistantMessage(_) => "assistant_message",
+            Self::ToolStarted(_) => "tool_started",
+            Self::ToolResult(_) => "tool_result",
+            Self::Compaction(_) => "compaction",
+            Self::ModelChanged(_) => "model_changed",
+            Self::Permission(_) => "permission",
+            Self::FileChange(_) => "file_change",
+            Self::TurnFinished(_) => "turn_finished",
+            Self::Unknown(kind) => kind,
+        }
+    }
+}
