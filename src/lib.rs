@@ -14,6 +14,7 @@
 pub mod agent;
 pub mod cli;
 pub mod client;
+pub mod commands;
 pub mod compact;
 pub mod config;
 pub mod demo;

@@ -1,0 +1,174 @@
+//! `xsh doctor`: every setting with where it comes from, and whether all is well.
+
+use std::fmt::{Display, Write};
+use std::path::PathBuf;
+
+use super::models::tokens;
+use crate::client::discover::Server;
+use crate::config::{Config, Endpoint, Setting};
+use crate::error::{Error, Exit};
+
+/// What the configuration alone does not know.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Servers found on this machine; only looked for when nothing is configured.
+    pub servers: Vec<Server>,
+    /// Where sessions are saved, or why they cannot be.
+    pub session_folder: Result<PathBuf, String>,
+    /// Strength of the command sandbox and what it means.
+    pub sandbox: String,
+    /// Instruction files that go into the prompt.
+    pub instructions: Vec<String>,
+    /// Columns of the terminal; none where output is no terminal.
+    pub columns: Option<u16>,
+}
+
+/// What is said of the sandbox as long as there is none.
+pub const NO_SANDBOX: &str = "none: no sandbox is built in yet; commands run unconfined";
+
+/// The report, and [`Exit::Usage`] where xsh could not start a turn.
+pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
+    let mut page = Page::default();
+    page.line("version", env!("CARGO_PKG_VERSION"), None::<&str>);
+    page.line("workspace", config.workspace.display(), None::<&str>);
+    endpoint(&mut page, config);
+    page.optional("effort", config.effort.as_ref().map(|s| (s.value.name(), &s.origin)), "as the provider sees fit");
+    page.setting("permissions", config.permission_mode.value.name(), &config.permission_mode);
+    page.line("sandbox", &facts.sandbox, None::<&str>);
+    let steps = config.max_steps.as_ref().map(|s| (s.value, &s.origin));
+    page.optional("max steps", steps, "no limit");
+    waiting(&mut page, config);
+    match &facts.session_folder {
+        Ok(folder) => page.line("sessions", format!("{} (writable)", folder.display()), None::<&str>),
+        Err(why) => page.line("sessions", format!("not saved: {why}"), None::<&str>),
+    }
+    page.list("instructions", &facts.instructions);
+    page.line("user files", folder(config.user_dir.as_ref()), None::<&str>);
+    terminal(&mut page, config, facts);
+    for warning in &config.warnings {
+        page.line("warning", warning, None::<&str>);
+    }
+    finish(page, config.ready().err().as_ref())
+}
+
+fn finish(mut page: Page, problem: Option<&Error>) -> (String, Exit) {
+    match problem {
+        Some(error) => {
+            page.push(format_args!("\n{error}\n"));
+            (page.text, error.exit)
+        }
+        None => {
+            page.push(format_args!("\nready\n"));
+            (page.text, Exit::Done)
+        }
+    }
+}
+
+fn endpoint(page: &mut Page, config: &Config) {
+    match &config.endpoint {
+        Some(endpoint) => {
+            page.setting("provider", &endpoint.provider.value, &endpoint.provider);
+            page.setting("endpoint", &endpoint.base_url.value, &endpoint.base_url);
+            key(page, endpoint);
+        }
+        None => page.line("endpoint", "none configured or found", None::<&str>),
+    }
+    let model = config.model.as_ref().map(|s| (&s.value, &s.origin));
+    page.optional("model", model, "none");
+    let window = config.window.as_ref().map(|s| (tokens(s.value), &s.origin));
+    page.optional("window", window, &assumed(config.endpoint.as_ref()));
+}
+
+fn key(page: &mut Page, endpoint: &Endpoint) {
+    match &endpoint.key {
+        Some(key) => page.setting("key", "present", key),
+        None if endpoint.profile.needs_key() => page.line("key", "missing", None::<&str>),
+        None => page.line("key", "none, none needed", None::<&str>),
+    }
+}
+
+/// What an unknown window is taken for on screen. Nothing is decided by it.
+pub fn assumed(endpoint: Option<&Endpoint>) -> String {
+    let guess = if endpoint.is_some_and(|e| e.loopback) { "32k" } else { "128k" };
+    format!("unknown, assumed {guess}; set it with --context-window or context_window")
+}
+
+fn waiting(page: &mut Page, config: &Config) {
+    let times = &config.timeouts;
+    for (label, time) in [
+        ("connect", &times.connect),
+        ("first byte", &times.first_byte),
+        ("idle", &times.idle),
+        ("retry wait", &config.retry.max_wait),
+    ] {
+        page.setting(label, format!("{} s", time.value.as_secs_f64()), time);
+    }
+    let attempts = &config.retry.max_attempts;
+    page.setting("attempts", attempts.value, attempts);
+}
+
+fn terminal(page: &mut Page, config: &Config, facts: &Facts) {
+    let term = if config.term.is_empty() { "TERM is not set" } else { &config.term };
+    let size = match facts.columns {
+        Some(columns) => format!("{columns} columns"),
+        None => "output is not a terminal".to_owned(),
+    };
+    page.line("terminal", format!("{term}, {size}"), None::<&str>);
+    page.setting("colour", if config.color.value { "on" } else { "off" }, &config.color);
+    for server in &facts.servers {
+        let found = format!("{} at {}, {} models", server.provider, server.base_url, server.models.len());
+        page.line("found", found, None::<&str>);
+    }
+}
+
+fn folder(path: Option<&PathBuf>) -> String {
+    path.map_or_else(|| "none: no usable HOME".to_owned(), |path| path.display().to_string())
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, label: &str, value: impl Display, origin: Option<impl Display>) {
+        self.push(format_args!("{label:<13} {value}"));
+        if let Some(origin) = origin {
+            self.push(format_args!("  [{origin}]"));
+        }
+        self.text.push('\n');
+    }
+
+    fn setting<T>(&mut self, label: &str, value: impl Display, setting: &Setting<T>) {
+        self.line(label, value, Some(&setting.origin));
+    }
+
+    fn optional(
+        &mut self,
+        label: &str,
+        value: Option<(impl Display, impl Display)>,
+        otherwise: &str,
+    ) {
+        match value {
+            Some((value, origin)) => self.line(label, value, Some(origin)),
+            None => self.line(label, otherwise, None::<&str>),
+        }
+    }
+
+    fn list(&mut self, label: &str, items: &[String]) {
+        if items.is_empty() {
+            self.line(label, "none", None::<&str>);
+        }
+        for item in items {
+            self.line(label, item, None::<&str>);
+        }
+    }
+
+    fn push(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.text.write_fmt(text);
+    }
+}
+
+#[cfg(test)]
+mod tests;

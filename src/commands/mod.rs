@@ -1,0 +1,6 @@
+//! The plain subcommands: those that run no turn. Each makes its text from data that it is given;
+//! fetching and printing are the caller's.
+
+pub mod doctor;
+pub mod generate;
+pub mod models;

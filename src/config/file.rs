@@ -1,0 +1,215 @@
+//! A configuration file's text: what may stand in it, and what it says.
+//!
+//! Anything unknown or of the wrong type is an error with file and line, never ignored. The one
+//! exception is what only the user may set, found in a project's file: a cloned repository must
+//! not choose the endpoint, the key or what runs unasked, so there it is left out and named.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::de::DeTable;
+
+use super::PermissionMode;
+use crate::client::profile::Effort;
+use crate::error::Error;
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's own: may say everything.
+    User,
+    /// The project's: may say [`PROJECT_KEYS`].
+    Project,
+}
+
+/// What a project's file may set.
+pub const PROJECT_KEYS: &[&str] = &["model", "effort", "context_window", "max_steps"];
+
+/// What only the user's file may set.
+const USER_KEYS: &[&str] =
+    &["base_url", "provider", "api_key_env", "permission_mode", "timeouts", "retry", "providers"];
+
+/// Never a setting in any project, but plausible there: named and left out like [`USER_KEYS`],
+/// because a hostile file must neither work nor keep xsh from starting.
+const SUSPECT_KEYS: &[&str] = &[
+    "api_key", "key", "token", "headers", "extra_headers", "extra_body", "proxy", "env",
+    "permissions", "allowed_tools", "disallowed_tools", "auto_approve", "trust", "sandbox",
+    "add_dirs", "hooks", "commands", "command", "shell", "mcp", "mcp_servers", "tools",
+    "system_prompt",
+];
+
+/// One configuration file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct File {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says.
+    pub values: Values,
+    /// Keys of a project's file that were left out.
+    pub ignored: Vec<String>,
+}
+
+/// What a file can say. Field names are its keys.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are those of the configuration, explained there")]
+pub struct Values {
+    pub model: Option<String>,
+    pub effort: Option<Effort>,
+    pub context_window: Option<NonZeroU64>,
+    pub max_steps: Option<NonZeroU32>,
+    pub base_url: Option<String>,
+    pub provider: Option<String>,
+    /// The name of the environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    pub permission_mode: Option<PermissionMode>,
+    pub timeouts: TimeoutValues,
+    pub retry: RetryValues,
+    /// Endpoints by names of the user's choice.
+    pub providers: BTreeMap<String, ProviderValues>,
+}
+
+/// `[timeouts]`, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "see `Timeouts`")]
+pub struct TimeoutValues {
+    pub connect: Option<Seconds>,
+    pub first_byte: Option<Seconds>,
+    pub idle: Option<Seconds>,
+}
+
+/// `[retry]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "see `Retry`")]
+pub struct RetryValues {
+    pub max_attempts: Option<NonZeroU32>,
+    pub max_wait: Option<Seconds>,
+}
+
+/// `[providers.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderValues {
+    /// The endpoint.
+    pub base_url: String,
+    /// The name of the environment variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// The model where none is named.
+    pub model: Option<String>,
+}
+
+/// A time in seconds, more than nothing and at most a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Seconds(pub Duration);
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Self, String> {
+        if seconds > 0.0 && seconds <= 86_400.0 {
+            Ok(Self(Duration::from_secs_f64(seconds)))
+        } else {
+            Err("seconds must be more than 0 and at most 86400".to_owned())
+        }
+    }
+}
+
+/// Reads a file's text. The error names file and line.
+pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let wrong = |e: toml::de::Error| problem(path, text, &e);
+    let mut table = DeTable::parse(text).map_err(wrong)?;
+    let ignored = match scope {
+        Scope::User => refuse_keys_in_files(path, text, table.get_ref())?,
+        Scope::Project => leave_out(table.get_mut()),
+    };
+    let values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
+    check_variable_names(path, &values)?;
+    Ok(File { path: path.to_owned(), values, ignored })
+}
+
+/// Takes out what a project may not say, and names it.
+fn leave_out(table: &mut DeTable<'_>) -> Vec<String> {
+    let mut ignored = Vec::new();
+    for (key, value) in std::mem::take(table) {
+        let name = key.get_ref().as_ref();
+        if USER_KEYS.contains(&name) || SUSPECT_KEYS.contains(&name) {
+            ignored.push(name.to_owned());
+        } else {
+            table.insert(key, value);
+        }
+    }
+    ignored
+}
+
+fn refuse_keys_in_files(path: &Path, text: &str, table: &DeTable<'_>) -> Result<Vec<String>, Error> {
+    let tables = table.iter().filter_map(|(_, value)| value.get_ref().as_table());
+    let nested = tables.flat_map(|table| table.iter().filter_map(|(_, v)| v.get_ref().as_table()));
+    for table in std::iter::once(table).chain(nested) {
+        if let Some((key, _)) = table.iter().find(|(key, _)| key.get_ref() == "api_key") {
+            let line = line_of(text, key.span().start);
+            return Err(at(path, Some(line), "a key does not belong in a file").help(
+                "set api_key_env to the name of the environment variable that holds it, \
+                 and delete the key here",
+            ));
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// A key put where a variable's name belongs must not end up in messages.
+fn check_variable_names(path: &Path, values: &Values) -> Result<(), Error> {
+    let sections = values.providers.values().filter_map(|p| p.api_key_env.as_ref());
+    let bad = values.api_key_env.iter().chain(sections).any(|name| !is_variable_name(name));
+    if bad {
+        return Err(at(path, None, "api_key_env is not the name of an environment variable")
+            .help("it takes a name like MY_KEY; the key itself stays in the environment"));
+    }
+    Ok(())
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn problem(path: &Path, text: &str, error: &toml::de::Error) -> Error {
+    let line = error.span().map(|span| line_of(text, span.start));
+    let message = error.message();
+    let Some(rest) = message.strip_prefix("unknown field ") else {
+        return at(path, line, message);
+    };
+    let mut names = rest.split('`').skip(1).step_by(2);
+    let unknown = names.next().unwrap_or_default();
+    let known: Vec<&str> = names.collect();
+    let error = at(path, line, format!("unknown key `{unknown}`"));
+    match nearest(unknown, &known) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help(format!("known here: {}", known.join(", "))),
+    }
+}
+
+/// The known name that was most likely meant.
+pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    similar::get_close_matches(word, known, 1, 0.6).first().copied()
+}
+
+fn at(path: &Path, line: Option<usize>, why: impl std::fmt::Display) -> Error {
+    let place = line.map(|line| format!(", line {line}")).unwrap_or_default();
+    Error::usage(format!("configuration {}{place}", path.display()), why)
+}
+
+/// The line, from 1, that holds this byte.
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests;

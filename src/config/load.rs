@@ -1,0 +1,107 @@
+//! Reads what [`resolve`](super::resolve::resolve) weighs: environment, folders and files.
+//!
+//! A missing or unusable home never keeps xsh from starting; a file that exists and cannot be
+//! understood does.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use super::Config;
+use super::environment::Environment;
+use super::file::{self, File, Scope};
+use super::resolve::{World, resolve};
+use crate::cli::Args;
+use crate::error::Error;
+
+/// The largest configuration or prompt file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The configuration of this run. The error is one of usage or configuration (exit 2).
+pub fn load(args: &Args) -> Result<Config, Error> {
+    load_with(args, Environment::read())
+}
+
+/// The same for a given environment.
+pub fn load_with(args: &Args, environment: Environment) -> Result<Config, Error> {
+    let workspace = workspace(args, &environment)?;
+    let mut warnings = Vec::new();
+    let project = workspace.join(".xsh/config.toml");
+    let project = config_file(&project, Scope::Project, &mut warnings)?;
+    let user = environment.user_dir().map(|dir| dir.join("config.toml"));
+    let user = match user {
+        Some(path) => config_file(&path, Scope::User, &mut warnings)?,
+        None => None,
+    };
+    let add_dirs = args.work.add_dir.iter().map(|dir| folder(&at(&environment, dir), "--add-dir"));
+    let prompt = args.work.system_prompt_file.as_deref().map(|path| at(&environment, path));
+    let world = World {
+        add_dirs: add_dirs.collect::<Result<_, _>>()?,
+        system_prompt: prompt.map(|path| prompt_file(&path)).transpose()?,
+        environment,
+        workspace,
+        project,
+        user,
+        warnings,
+    };
+    resolve(args, &world)
+}
+
+/// Paths on the command line are relative to where the user stands, also with `-C`.
+fn at(environment: &Environment, path: &Path) -> PathBuf {
+    environment.current_dir.as_deref().map_or_else(|| path.to_owned(), |dir| dir.join(path))
+}
+
+fn workspace(args: &Args, environment: &Environment) -> Result<PathBuf, Error> {
+    match (&args.work.directory, &environment.current_dir) {
+        (Some(directory), _) => folder(&at(environment, directory), "-C"),
+        (None, Some(current)) => folder(current, "the current folder"),
+        (None, None) => Err(Error::usage("no current folder", "it was deleted or cannot be read")
+            .help("go to another folder, or name one with -C")),
+    }
+}
+
+fn folder(path: &Path, what: &str) -> Result<PathBuf, Error> {
+    let shown = format!("cannot use {} ({what})", path.display());
+    let real = fs::canonicalize(path).map_err(|e| Error::usage(&shown, e))?;
+    if !real.is_dir() {
+        return Err(Error::usage(shown, "it is not a folder"));
+    }
+    Ok(real)
+}
+
+/// A configuration file, if there is one. One that cannot be read is a warning.
+fn config_file(
+    path: &Path,
+    scope: Scope,
+    warnings: &mut Vec<String>,
+) -> Result<Option<File>, Error> {
+    match read_text(path) {
+        Ok(text) => file::parse(path, &text, scope).map(Some),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => {
+            warnings.push(format!("{} is not used: {e}", path.display()));
+            Ok(None)
+        }
+    }
+}
+
+fn prompt_file(path: &Path) -> Result<String, Error> {
+    read_text(path).map_err(|e| Error::usage(format!("cannot read {}", path.display()), e))
+}
+
+/// The text of a regular file of reasonable size; anything else could block or flood.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(std::io::Error::other("it is larger than 1 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8 text"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! From what was typed, set and written to what holds. Pure: the same inputs give the same
+//! [`Config`].
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::environment::Environment;
+use super::file::{File, Seconds, Values};
+use super::target::target;
+use super::{Config, Endpoint, Origin, PermissionMode, Retry, Setting, Timeouts, endpoint};
+use crate::cli::Args;
+use crate::client::discover::Server;
+use crate::client::profile::{self, PROFILES, models};
+use crate::error::Error;
+
+/// Model replies per turn in a headless run where nothing else is said.
+pub const HEADLESS_MAX_STEPS: u32 = 200;
+
+/// What surrounds a run: all that [`resolve`] weighs beside the command line.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// The environment.
+    pub environment: Environment,
+    /// The folder to work in: absolute, links resolved.
+    pub workspace: PathBuf,
+    /// Further folders: absolute, links resolved.
+    pub add_dirs: Vec<PathBuf>,
+    /// The text of `--system-prompt-file`.
+    pub system_prompt: Option<String>,
+    /// The project's configuration file.
+    pub project: Option<File>,
+    /// The user's configuration file.
+    pub user: Option<File>,
+    /// What went wrong on the way without being an error.
+    pub warnings: Vec<String>,
+}
+
+/// The places that a value can come from, in one hand.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    pub(super) args: &'a Args,
+    pub(super) environment: &'a Environment,
+    pub(super) project: Option<&'a File>,
+    pub(super) user: Option<&'a File>,
+}
+
+impl<'a> Sources<'a> {
+    pub(super) fn flag<T>(&self, name: &'static str, value: Option<T>) -> Option<Setting<T>> {
+        value.map(|value| Setting::new(value, Origin::Flag(name)))
+    }
+
+    pub(super) fn env(&self, name: &str) -> Option<Setting<String>> {
+        let value = self.environment.get(name)?;
+        Some(Setting::new(value, Origin::Environment(name.to_owned())))
+    }
+
+    pub(super) fn user<T>(&self, read: impl Fn(&'a Values) -> Option<T>) -> Option<Setting<T>> {
+        let file = self.user?;
+        read(&file.values).map(|value| Setting::new(value, Origin::User(file.path.clone())))
+    }
+
+    /// The project's file, else the user's.
+    fn files<T>(&self, read: impl Fn(&'a Values) -> Option<T>) -> Option<Setting<T>> {
+        let project = self.project.and_then(|file| {
+            let origin = Origin::Project(file.path.clone());
+            read(&file.values).map(|value| Setting::new(value, origin))
+        });
+        project.or_else(|| self.user(read))
+    }
+
+    pub(super) fn user_origin(&self) -> Origin {
+        self.user.map_or(Origin::Default, |file| Origin::User(file.path.clone()))
+    }
+
+    pub(super) fn is_from_user_file(&self, origin: &Origin) -> bool {
+        let by_preset = matches!(origin, Origin::Preset(_)) && self.args.model.provider.is_none();
+        matches!(origin, Origin::User(_)) || by_preset
+    }
+
+    pub(super) fn model(&self) -> Option<Setting<String>> {
+        self.flag("--model", self.args.model.model.clone())
+            .or_else(|| self.env("XSH_MODEL"))
+            .or_else(|| self.files(|v| v.model.clone().filter(|model| !model.trim().is_empty())))
+    }
+}
+
+/// Weighs all sources. The error is one of configuration (exit 2) and names its place.
+pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
+    let sources = Sources {
+        args,
+        environment: &world.environment,
+        project: world.project.as_ref(),
+        user: world.user.as_ref(),
+    };
+    let target = target(&sources)?;
+    let window = sources
+        .flag("--context-window", args.model.context_window)
+        .or_else(|| sources.files(|v| v.context_window))
+        .map(|window| window.map(std::num::NonZero::get))
+        .or_else(|| preset_window(target.endpoint.as_ref()?, &target.model.as_ref()?.value));
+    let env = &world.environment;
+    Ok(Config {
+        effort: sources
+            .flag("--effort", args.model.effort)
+            .or_else(|| sources.files(|v| v.effort)),
+        window,
+        max_steps: max_steps(&sources),
+        permission_mode: permission_mode(&sources),
+        timeouts: timeouts(&sources, target.endpoint.as_ref()),
+        retry: retry(&sources),
+        color: color(&sources),
+        workspace: world.workspace.clone(),
+        add_dirs: world.add_dirs.clone(),
+        system_prompt: world.system_prompt.clone(),
+        append_system_prompt: args.work.append_system_prompt.clone(),
+        user_dir: env.user_dir(),
+        state_dir: env.state_dir(),
+        term: env.get("TERM").unwrap_or_default(),
+        ollama_host: env.get("OLLAMA_HOST").and_then(|value| endpoint::ollama_url(&value)),
+        hidden_env: hidden_env(&sources, target.endpoint.as_ref()),
+        warnings: warnings(world, &target.warnings),
+        endpoint: target.endpoint,
+        model: target.model,
+    })
+}
+
+/// What is built in about a model at its maker's own endpoint.
+pub fn preset_window(endpoint: &Endpoint, model: &str) -> Option<Setting<u64>> {
+    let profile = endpoint.profile;
+    if !endpoint::owns(profile, &endpoint.base_url.value) {
+        return None;
+    }
+    let known = models::find(profile.name, model)?;
+    Some(Setting::new(known.window, Origin::Preset(profile.name.to_owned())))
+}
+
+impl Config {
+    /// Takes a server that was found on this machine, and its model where none was named.
+    pub fn adopt(&mut self, server: &Server) {
+        let model = self.model.take().or_else(|| {
+            let id = server.usual_model()?.id.clone();
+            Some(Setting::new(id, Origin::Discovered))
+        });
+        let listed = model.as_ref().and_then(|m| server.models.iter().find(|l| l.id == m.value));
+        if let Some(window) = listed.and_then(|listed| listed.window) {
+            self.learn_window(window);
+        }
+        self.model = model;
+        self.endpoint = Some(Endpoint {
+            provider: Setting::new(server.provider.to_owned(), Origin::Discovered),
+            profile: profile::profile_for(&server.base_url, Some(server.provider)),
+            base_url: Setting::new(server.base_url.clone(), Origin::Discovered),
+            key: None,
+            loopback: true,
+        });
+        let (first_byte, idle) = patience(true);
+        for (timeout, local) in
+            [(&mut self.timeouts.first_byte, first_byte), (&mut self.timeouts.idle, idle)]
+        {
+            if timeout.origin == Origin::Default {
+                timeout.value = local;
+            }
+        }
+    }
+
+    /// Takes the window that the server itself reports, unless somebody knows better.
+    pub fn learn_window(&mut self, tokens: u64) {
+        if self.window.is_none() {
+            self.window = Some(Setting::new(tokens, Origin::Discovered));
+        }
+    }
+}
+
+fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {
+    let said = sources
+        .flag("--max-steps", sources.args.work.max_steps)
+        .or_else(|| sources.files(|v| v.max_steps))
+        .map(|steps| steps.map(std::num::NonZero::get));
+    let usual = Setting::new(HEADLESS_MAX_STEPS, Origin::Default);
+    said.or_else(|| sources.args.headless().then_some(usual))
+}
+
+fn permission_mode(sources: &Sources<'_>) -> Setting<PermissionMode> {
+    let flag = sources.args.permission_mode();
+    // Without a sandbox a command can do anything, so a person at the keyboard is asked. Headless
+    // there is nobody to ask, and `auto` denies what would need one.
+    let usual =
+        if sources.args.headless() { PermissionMode::Auto } else { PermissionMode::Ask };
+    flag.map(|(mode, name)| Setting::new(mode, Origin::Flag(name)))
+        .or_else(|| sources.user(|v| v.permission_mode))
+        .unwrap_or(Setting::new(usual, Origin::Default))
+}
+
+fn timeouts(sources: &Sources<'_>, endpoint: Option<&Endpoint>) -> Timeouts {
+    let (first_byte, idle) = patience(endpoint.is_some_and(|endpoint| endpoint.loopback));
+    Timeouts {
+        connect: seconds(sources, |v| v.timeouts.connect, Duration::from_secs(15)),
+        first_byte: seconds(sources, |v| v.timeouts.first_byte, first_byte),
+        idle: seconds(sources, |v| v.timeouts.idle, idle),
+    }
+}
+
+/// First byte and idle. A server on the same machine is silent while it reads the prompt.
+fn patience(loopback: bool) -> (Duration, Duration) {
+    let (first_byte, idle) = if loopback { (900, 300) } else { (300, 120) };
+    (Duration::from_secs(first_byte), Duration::from_secs(idle))
+}
+
+fn retry(sources: &Sources<'_>) -> Retry {
+    let attempts = sources.user(|v| v.retry.max_attempts).map(|n| n.map(std::num::NonZero::get));
+    Retry {
+        max_attempts: attempts.unwrap_or(Setting::new(6, Origin::Default)),
+        max_wait: seconds(sources, |v| v.retry.max_wait, Duration::from_mins(1)),
+    }
+}
+
+fn seconds(
+    sources: &Sources<'_>,
+    read: impl Fn(&Values) -> Option<Seconds>,
+    usual: Duration,
+) -> Setting<Duration> {
+    let said = sources.user(read).map(|seconds| seconds.map(|Seconds(duration)| duration));
+    said.unwrap_or(Setting::new(usual, Origin::Default))
+}
+
+fn color(sources: &Sources<'_>) -> Setting<bool> {
+    let dumb = sources.env("TERM").filter(|term| term.value == "dumb");
+    sources
+        .flag("--no-color", sources.args.output.no_color.then_some(false))
+        .or_else(|| sources.env("NO_COLOR").or(dumb).map(|setting| setting.map(|_| false)))
+        .unwrap_or(Setting::new(true, Origin::Default))
+}
+
+/// The variables that hold keys. `GITHUB_TOKEN` is also the user's own for git and gh, so it is
+/// hidden only while it is the key in use.
+fn hidden_env(sources: &Sources<'_>, endpoint: Option<&Endpoint>) -> Vec<String> {
+    let usual = PROFILES.iter().flat_map(|p| p.key_envs).filter(|name| **name != "GITHUB_TOKEN");
+    let mut names: Vec<String> = usual.map(|name| (*name).to_owned()).collect();
+    names.push("XSH_API_KEY".to_owned());
+    if let Some(file) = sources.user {
+        let sections = file.values.providers.values().filter_map(|p| p.api_key_env.clone());
+        names.extend(file.values.api_key_env.clone().into_iter().chain(sections));
+    }
+    let in_use = endpoint.and_then(|endpoint| endpoint.key.as_ref()).map(|key| &key.origin);
+    if let Some(Origin::Environment(name)) = in_use {
+        names.push(name.clone());
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn warnings(world: &World, more: &[String]) -> Vec<String> {
+    let mut warnings = world.warnings.clone();
+    if let Some(project) = world.project.as_ref().filter(|file| !file.ignored.is_empty()) {
+        warnings.push(format!(
+            "{} may not set {}; ignored (only your own configuration may)",
+            project.path.display(),
+            project.ignored.join(", "),
+        ));
+    }
+    warnings.extend_from_slice(more);
+    warnings
+}
+
+#[cfg(test)]
+mod tests;
