@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Model;
 use crate::client::classify::ProviderError;
-use crate::client::profile::Profile;
-use crate::client::request::{Envelope, Message};
+use crate::client::profile::effort::{self, Effort};
+use crate::client::profile::{Profile, models};
+use crate::client::request::{self, Envelope, Message};
 use crate::client::retry::RetryPolicy;
 use crate::compact::{self, plan::Budget};
 use crate::error::Error;
@@ -88,6 +89,8 @@ pub struct Options {
     pub mode: Mode,
     /// How patient the client is.
     pub retry: RetryPolicy,
+    /// How hard the model thinks; none = as the provider sees fit.
+    pub effort: Option<Effort>,
     /// Environment variables that children must not see.
     pub hidden_env: Arc<Vec<String>>,
     /// Where side files go when the session is not saved.
@@ -96,8 +99,19 @@ pub struct Options {
     pub scripted: bool,
 }
 
-/// Builds the system prompt for a model, and names the instruction files it read.
-pub type BuildPrompt = Box<dyn Fn(&str) -> (String, Vec<String>) + Send>;
+/// A system prompt, and what went into it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuiltPrompt {
+    /// The whole text.
+    pub text: String,
+    /// The instruction files that are in it.
+    pub sources: Vec<String>,
+    /// What the user should know about files that were cut or left out.
+    pub warnings: Vec<String>,
+}
+
+/// Builds the system prompt for a model.
+pub type BuildPrompt = Box<dyn Fn(&str) -> BuiltPrompt + Send>;
 
 /// See the module.
 pub struct Agent {
@@ -187,13 +201,22 @@ impl Agent {
     pub fn switch_model(&mut self, name: &str) -> Result<String, Error> {
         let name = name.trim();
         if name.is_empty() {
-            return Err(Error::usage("which model?", "").help("/model NAME; `xsh models` lists them"));
+            return Err(
+                Error::usage("which model?", "").help("/model NAME; `xsh models` lists them")
+            );
         }
         let event = ModelChanged { provider: self.provider.clone(), model: name.to_owned() };
         self.session.record(Event::ModelChanged(event)).map_err(|error| log_error(&error))?;
         name.clone_into(&mut self.envelope.model);
         self.prompt_is_fresh = false;
-        self.window = crate::client::profile::window_of(name);
+        let fields = effort::fields(self.profile, name, self.options.effort);
+        self.envelope.extra = request::extra(self.profile, &fields);
+        self.window = match models::find(&self.provider, name) {
+            Some(model) => {
+                Window { tokens: Some(model.window), origin: "the model table".to_owned() }
+            }
+            None => Window { tokens: None, origin: "unknown".to_owned() },
+        };
         let window = self.window.tokens.map_or("unknown".to_owned(), |tokens| tokens.to_string());
         Ok(format!("model: {name} (window {window}); the provider's cache starts anew"))
     }
@@ -234,7 +257,10 @@ impl Agent {
 
     /// Makes sure that nothing of the present session is lost before it is left.
     fn settle(&mut self) -> Result<(), Error> {
-        self.session.flush().and_then(|()| self.session.sync()).map_err(|error| log_error(&error))?;
+        self.session
+            .flush()
+            .and_then(|()| self.session.sync())
+            .map_err(|error| log_error(&error))?;
         self.always.clear();
         self.prompt_is_fresh = false;
         Ok(())
@@ -242,7 +268,10 @@ impl Agent {
 
     /// Tells that a session begins or goes on.
     pub fn opened(&self, resumed_turns: Option<u32>) {
-        let (_, instructions) = (self.build_prompt)(&self.envelope.model);
+        let built = (self.build_prompt)(&self.envelope.model);
+        for warning in built.warnings {
+            self.show(Update::Warning(warning));
+        }
         self.show(Update::SessionOpened(SessionOpened {
             id: self.session.header.id.clone(),
             path: self.session.path().map(|path| path.display().to_string()),
@@ -251,7 +280,7 @@ impl Agent {
             model: self.envelope.model.clone(),
             tools: self.registry.names().into_iter().map(str::to_owned).collect(),
             permission_mode: self.options.mode.name().to_owned(),
-            instructions,
+            instructions: built.sources,
             resumed_turns,
             scripted: self.options.scripted,
         }));
@@ -262,12 +291,18 @@ impl Agent {
         if self.prompt_is_fresh {
             return Ok(());
         }
-        let (content, _) = (self.build_prompt)(&self.envelope.model);
+        let content = (self.build_prompt)(&self.envelope.model).text;
         if content != self.session.state.system {
             self.session.record(Event::SystemPrompt(SystemPrompt { content }))?;
         }
         self.prompt_is_fresh = true;
         Ok(())
+    }
+
+    /// The usage with its cost, where the provider named none and prices are known.
+    pub(crate) fn priced(&self, usage: Usage) -> Usage {
+        let price = models::find(&self.provider, &self.envelope.model).and_then(|m| m.price);
+        Usage { cost: usage.cost.or_else(|| Some(price?.cost(&usage))), ..usage }
     }
 
     /// The room in the window; none when the window is unknown.

@@ -26,6 +26,7 @@ pub mod process;
 pub mod prompt;
 pub mod repl;
 pub mod session;
+pub mod start;
 pub mod tools;
 pub mod turn;
 pub mod ui;

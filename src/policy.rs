@@ -3,25 +3,34 @@
 //! There is no sandbox yet: `auto` and `full` run everything, `ask` asks before whatever changes
 //! something, `plan` refuses it. Paths are guarded elsewhere, in every mode (`tools::paths`).
 
+use clap::ValueEnum;
+use serde::Deserialize;
+
 use crate::tools::Effect;
 
-/// How freely the agent may act.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+/// How freely the agent may act. The names other agents use for the same are accepted too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Nothing changes: reading and searching only.
+    /// Nothing changes: only reading and searching
     Plan,
-    /// Every write, edit and command is asked for.
+    /// Every write, edit and command is asked for
     #[default]
+    #[value(alias = "default")]
+    #[serde(alias = "default")]
     Ask,
-    /// Edits in the workspace and commands run without a question.
+    /// Edits in the workspace and commands run unasked
+    #[value(alias = "acceptEdits")]
+    #[serde(alias = "acceptEdits")]
     Auto,
-    /// Everything runs without a question.
+    /// Everything runs unasked
+    #[value(alias = "bypassPermissions")]
+    #[serde(alias = "bypassPermissions")]
     Full,
 }
 
 impl Mode {
-    /// The name on the command line.
+    /// Its name in flags, files, logs and on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",

@@ -90,7 +90,7 @@ fn commands_with_flags_before_and_after() {
 
 #[test]
 fn modes_under_their_names_and_those_of_other_agents() {
-    use PermissionMode::{Ask, Auto, Full, Plan};
+    use Mode::{Ask, Auto, Full, Plan};
     let flag = "--permission-mode";
     let cases: &[(&[&str], _)] = &[
         (&[], None),
@@ -121,7 +121,10 @@ fn sessions_to_go_on_with() {
 #[test]
 fn wrong_usage_says_what_and_what_to_do() {
     let cases: &[(&[&str], &str)] = &[
-        (&["--effort", "huge"], "error: invalid value 'huge' for '--effort <LEVEL>': possible values: off, low, medium, high, max\nhelp: "),
+        (
+            &["--effort", "huge"],
+            "error: invalid value 'huge' for '--effort <LEVEL>': possible values: off, low, medium, high, max\nhelp: ",
+        ),
         (&["--permission-mode", "yolo"], "possible values: plan, ask, auto, full"),
         (&["--output-format", "xml", "-p", "x"], "possible values: text, json, stream-json"),
         (&["--context-window", "0"], "'0' for '--context-window <TOKENS>'"),

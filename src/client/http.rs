@@ -13,7 +13,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::classify::{self, ErrorKind, ProviderError};
+use super::classify::{self, ErrorKind, ProviderError, Response};
 use super::decode::{Decoder, Options};
 use super::sse::Flow;
 use super::think::ThinkTags;
@@ -49,6 +49,8 @@ pub struct Endpoint {
     pub timeouts: Timeouts,
     /// Where reasoning may stand inside the content.
     pub think_tags: ThinkTags,
+    /// It is on this machine: no proxy is asked.
+    pub loopback: bool,
 }
 
 /// A file that every request and answer is written to, without secrets.
@@ -202,14 +204,17 @@ fn build_client(endpoint: &Endpoint) -> Result<reqwest::Client, ProviderError> {
     // A compressed stream arrives in lumps.
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in &endpoint.headers {
-        let (Ok(name), Ok(mut value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) else {
+        let (Ok(name), Ok(mut value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value))
+        else {
             let why = format!("the header {name} has characters that HTTP does not allow");
             return Err(ProviderError::new(ErrorKind::InvalidRequest, why));
         };
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    reqwest::Client::builder()
+    let builder = reqwest::Client::builder();
+    let builder = if endpoint.loopback { builder.no_proxy() } else { builder };
+    builder
         .default_headers(headers)
         .user_agent(concat!("xsh/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(endpoint.timeouts.connect)
@@ -226,8 +231,9 @@ async fn refusal(response: reqwest::Response, url: &str, log: &WireLog) -> Provi
     let body = timeout(ERROR_BODY_WITHIN, bounded(response, MAX_ERROR_BODY)).await;
     let body = body.unwrap_or_default();
     write_log(log, "<", &body);
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    classify::classify_response(status, &header, &body, url)
+    let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
+    let now = jiff::Timestamp::now();
+    classify::classify_response(&Response { status, url, body: &body, header: &header, now })
 }
 
 async fn bounded(response: reqwest::Response, most: usize) -> Vec<u8> {

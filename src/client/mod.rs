@@ -1,17 +1,26 @@
 //! The client: everything between the session's bytes and the provider's answer.
 //!
-//! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`assemble`] (chunks to a reply),
-//! [`classify`] (what an error means), [`retry`] (when to ask again), [`profile`] (how providers
-//! differ, as data). Effects: [`http`], [`discover`].
+//! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`decode`] (a response body to a
+//! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
+//! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data). Effects:
+//! [`http`], [`discover`].
 
 pub mod assemble;
+mod calls;
+mod chunk;
 pub mod classify;
+pub mod decode;
+mod details;
 pub mod discover;
 pub mod http;
+mod lax;
+mod objects;
 pub mod profile;
 pub mod request;
 pub mod retry;
 pub mod sse;
+mod surrogate;
+pub mod think;
 
 use std::future::Future;
 use std::pin::Pin;

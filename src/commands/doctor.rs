@@ -32,14 +32,20 @@ pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
     page.line("version", env!("CARGO_PKG_VERSION"), None::<&str>);
     page.line("workspace", config.workspace.display(), None::<&str>);
     endpoint(&mut page, config);
-    page.optional("effort", config.effort.as_ref().map(|s| (s.value.name(), &s.origin)), "as the provider sees fit");
+    page.optional(
+        "effort",
+        config.effort.as_ref().map(|s| (s.value.name(), &s.origin)),
+        "as the provider sees fit",
+    );
     page.setting("permissions", config.permission_mode.value.name(), &config.permission_mode);
     page.line("sandbox", &facts.sandbox, None::<&str>);
     let steps = config.max_steps.as_ref().map(|s| (s.value, &s.origin));
     page.optional("max steps", steps, "no limit");
     waiting(&mut page, config);
     match &facts.session_folder {
-        Ok(folder) => page.line("sessions", format!("{} (writable)", folder.display()), None::<&str>),
+        Ok(folder) => {
+            page.line("sessions", format!("{} (writable)", folder.display()), None::<&str>)
+        }
         Err(why) => page.line("sessions", format!("not saved: {why}"), None::<&str>),
     }
     page.list("instructions", &facts.instructions);
@@ -116,7 +122,8 @@ fn terminal(page: &mut Page, config: &Config, facts: &Facts) {
     page.line("terminal", format!("{term}, {size}"), None::<&str>);
     page.setting("colour", if config.color.value { "on" } else { "off" }, &config.color);
     for server in &facts.servers {
-        let found = format!("{} at {}, {} models", server.provider, server.base_url, server.models.len());
+        let found =
+            format!("{} at {}, {} models", server.provider, server.base_url, server.models.len());
         page.line("found", found, None::<&str>);
     }
 }

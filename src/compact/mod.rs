@@ -76,18 +76,25 @@ pub(crate) async fn summarise(
     let Some(draft) = draft(agent, focus) else {
         return Ok(Err("there is nothing that a summary could replace".to_owned()));
     };
-    let reply = match model_call::call(agent, (draft.request.clone(), Audience::Nobody), tally, cancel).await {
-        Ok(reply) => reply,
-        Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
-        Err(Failure::Provider(error, _)) => {
-            agent.learn_window(&error);
-            return Ok(Err(format!("the model could not summarise: {error}")));
-        }
-    };
+    let reply =
+        match model_call::call(agent, (draft.request.clone(), Audience::Nobody), tally, cancel)
+            .await
+        {
+            Ok(reply) => reply,
+            Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
+            Err(Failure::Provider(error, _)) => {
+                agent.learn_window(&error);
+                return Ok(Err(format!("the model could not summarise: {error}")));
+            }
+        };
     match accept(&reply, &draft, &agent.session.state) {
         Ok(()) => {
             let kind = CompactionKind::Summary;
-            record(agent, draft.plan, Change { kind, trigger, text: reply.content, usage: reply.usage })
+            record(
+                agent,
+                draft.plan,
+                Change { kind, trigger, text: reply.content, usage: reply.usage },
+            )
         }
         Err(refusal) => {
             tally.wasted.add(&reply.usage.unwrap_or_default());
@@ -146,10 +153,14 @@ fn accept(reply: &Reply, draft: &Draft, state: &State) -> Result<(), Refusal> {
 
 /// Cuts long tool outputs in everything but the newest exchange, and in that one too when nothing
 /// else is left to cut.
-fn cut_outputs(agent: &mut Agent, trigger: Trigger) -> Result<Result<Compaction, Refusal>, LogError> {
+fn cut_outputs(
+    agent: &mut Agent,
+    trigger: Trigger,
+) -> Result<Result<Compaction, Refusal>, LogError> {
     let state = &agent.session.state;
     let last = (0..state.history.len()).rev().find(|&i| state.is_boundary(i)).unwrap_or(0);
-    let messages = if last > 0 && trigger != Trigger::Overflow { last } else { state.history.len() };
+    let messages =
+        if last > 0 && trigger != Trigger::Overflow { last } else { state.history.len() };
     mechanical(agent, messages, trigger, CompactionKind::Cut)
 }
 

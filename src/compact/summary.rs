@@ -101,7 +101,8 @@ fn digest_line(entry: &Entry) -> Option<String> {
                 .iter()
                 .map(|call| format!("{} {}", call.name, first_line(&call.arguments)))
                 .collect();
-            let calls = if calls.is_empty() { String::new() } else { format!(" → {}", calls.join("; ")) };
+            let calls =
+                if calls.is_empty() { String::new() } else { format!(" → {}", calls.join("; ")) };
             Some(format!("{}{}", line("you", &reply.content), first_line(&calls)))
         }
         Message::Tool { .. } => None,

@@ -66,7 +66,11 @@ mod tests {
             ("sk\0", Err("it contains a control character at character 3")),
         ];
         for (text, expected) in cases {
-            assert_eq!(Secret::parse(text).map(|_| ()).map_err(|e| e.clone()), expected.map_err(String::from), "{text:?}");
+            assert_eq!(
+                Secret::parse(text).map(|_| ()).map_err(|e| e.clone()),
+                expected.map_err(String::from),
+                "{text:?}"
+            );
         }
     }
 

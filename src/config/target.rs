@@ -106,10 +106,7 @@ fn at_url<'a>(
 }
 
 /// The usual endpoint of a provider that was named.
-fn of_provider<'a>(
-    sources: &Sources<'a>,
-    named: &Setting<Named<'a>>,
-) -> Result<Place<'a>, Error> {
+fn of_provider<'a>(sources: &Sources<'a>, named: &Setting<Named<'a>>) -> Result<Place<'a>, Error> {
     match named.value {
         Named::Section(_, section) => {
             let origin = sources.user_origin();
@@ -163,8 +160,8 @@ fn with_explicit<'a>(
     }
     let stronger = matches!(model.origin, Origin::Flag(_) | Origin::Environment(_))
         && sources.is_from_user_file(&place.base_url.origin);
-    let is_maker = matches!(prefix.value, Named::Preset(_))
-        && place.profile.model_ids != ModelIds::Plain;
+    let is_maker =
+        matches!(prefix.value, Named::Preset(_)) && place.profile.model_ids != ModelIds::Plain;
     if !stronger || is_maker {
         return Ok((Some(place), Some(model)));
     }

@@ -82,7 +82,10 @@ fn reply(number: usize, request: &Request) -> Reply {
             "The sum is made in `receipt.sh`. I will read it, and the test that should catch this.",
             &[("read", r#"{"file_path":"receipt.sh"}"#), ("read", r#"{"file_path":"test.sh"}"#)],
         ),
-        3 => ("Before changing anything, I run the test.", &[("shell", r#"{"command":"sh test.sh"}"#)]),
+        3 => (
+            "Before changing anything, I run the test.",
+            &[("shell", r#"{"command":"sh test.sh"}"#)],
+        ),
         4 => (
             "Line 6 replaces the total with each price instead of adding to it.",
             &[(
@@ -112,7 +115,8 @@ fn reply(number: usize, request: &Request) -> Reply {
 /// The last answer goes by what the last run of the test printed.
 fn verdict(request: &Request) -> &'static str {
     let body = String::from_utf8_lossy(&request.body);
-    let last_result = body.rfind(r#""role":"tool""#).and_then(|at| body.get(at..)).unwrap_or_default();
+    let last_result =
+        body.rfind(r#""role":"tool""#).and_then(|at| body.get(at..)).unwrap_or_default();
     if last_result.contains("PASS") {
         "Fixed. `receipt.sh` kept only the last price, because the loop assigned `total=$price`; it \
          now adds each price to the total. The test failed before the change and passes after it."

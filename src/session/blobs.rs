@@ -14,8 +14,9 @@ pub fn keep(folder: &Path, sha256: &str, content: &[u8]) -> Result<(), String> {
     if path.exists() {
         return Ok(());
     }
-    store(folder, &path, content)
-        .map_err(|error| format!("the content before the change cannot be kept: {}: {error}", path.display()))
+    store(folder, &path, content).map_err(|error| {
+        format!("the content before the change cannot be kept: {}: {error}", path.display())
+    })
 }
 
 fn store(folder: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {

@@ -226,10 +226,7 @@ fn read_header_from(reader: &mut impl BufRead, path: &Path) -> Result<Header, Lo
 ///
 /// Splits on the byte 0x0A only. Damaged lines are skipped and named; an unfinished last line is
 /// left in the file and named. Duplicated positions are skipped as damage: one event is one fact.
-pub fn read(
-    path: &Path,
-    mut apply: impl FnMut(Record),
-) -> Result<(Header, Damage, u64), LogError> {
+pub fn read(path: &Path, mut apply: impl FnMut(Record)) -> Result<(Header, Damage, u64), LogError> {
     let file = File::open(path).map_err(|e| LogError::io(path, e))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let header = read_header_from(&mut reader, path)?;
@@ -273,10 +270,7 @@ pub fn resume(
 ) -> Result<(Header, Damage, LogFile), LogError> {
     let lock = Lock::acquire(path)?;
     let (header, damage, len) = read(path, apply)?;
-    let mut file = OpenOptions::new()
-        .append(true)
-        .open(path)
-        .map_err(|e| LogError::io(path, e))?;
+    let mut file = OpenOptions::new().append(true).open(path).map_err(|e| LogError::io(path, e))?;
     if damage.torn_bytes > 0 {
         file.set_len(len).map_err(|e| LogError::io(path, e))?;
     }
@@ -288,3 +282,6 @@ pub fn resume(
     let log = LogFile { path: path.to_owned(), file, len, torn: false, _lock: lock };
     Ok((header, damage, log))
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::encoded::Encoded;
 use crate::client::profile::Profile;
 use crate::client::request::Message;
-use super::encoded::Encoded;
 use crate::compact::summary;
 use crate::event::{
     AssistantMessage, Author, Compaction, CompactionKind, Event, ModelChanged, Record, ToolResult,

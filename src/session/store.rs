@@ -134,8 +134,9 @@ impl Store {
         found.sort();
         let stem_is = |path: &Path| path.file_stem().and_then(|s| s.to_str()) == except;
         found.into_iter().rev().map(|(_, path)| path).find(|path| !stem_is(path)).ok_or_else(|| {
-            Error::usage("nothing to resume", "there is no saved session of this workspace")
-                .help("start one with `xsh`; `xsh sessions list --all` shows those of other folders")
+            Error::usage("nothing to resume", "there is no saved session of this workspace").help(
+                "start one with `xsh`; `xsh sessions list --all` shows those of other folders",
+            )
         })
     }
 
@@ -204,7 +205,10 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Remembers the session as the one used last. Best effort: file times stand in for it.
 pub fn note_latest(session: &Path, id: &str) {
-    if let Some(folder) = session.parent().filter(|folder| folder.ends_with("sessions") || folder.join("latest").exists()) {
+    if let Some(folder) = session
+        .parent()
+        .filter(|folder| folder.ends_with("sessions") || folder.join("latest").exists())
+    {
         let _ = replace(&folder.join("latest"), id);
     }
 }
@@ -219,11 +223,9 @@ pub(super) fn note_workspace(index: &Path, cwd: &str) {
 
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("{}.part", std::process::id()));
-    write_private(&temporary, text)
-        .and_then(|()| fs::rename(&temporary, path))
-        .inspect_err(|_| {
-            let _ = fs::remove_file(&temporary);
-        })
+    write_private(&temporary, text).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {

@@ -149,7 +149,8 @@ impl Machine {
         if self.max_steps.is_some_and(|max| self.steps >= max) {
             let detail = format!("stopped after {} steps", self.steps);
             return done(
-                Finish::new(Ending::StepLimit, detail).help("say \"continue\", or raise --max-steps"),
+                Finish::new(Ending::StepLimit, detail)
+                    .help("say \"continue\", or raise --max-steps"),
             );
         }
         if fill.due && !self.gave_up {

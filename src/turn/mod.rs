@@ -74,7 +74,11 @@ fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.refresh_system_prompt()?;
     let turn = agent.session.state.turn + 1;
     let content = prompt.to_owned();
-    agent.session.record(Event::UserMessage(UserMessage { turn, content, author: Author::User }))?;
+    agent.session.record(Event::UserMessage(UserMessage {
+        turn,
+        content,
+        author: Author::User,
+    }))?;
     agent.show(Update::TurnStarted { turn, prompt: prompt.to_owned() });
     Ok(turn)
 }
@@ -105,14 +109,16 @@ async fn call_model(
     cancel: &CancellationToken,
 ) -> Result<Input, LogError> {
     let state = &agent.session.state;
-    let estimate = crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
+    let estimate =
+        crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
     let step = state.step + 1;
     let request = Request {
         body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
         id_prefix: format!("call_{}_{step}_", state.turn),
     };
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
-        Ok(reply) => {
+        Ok(mut reply) => {
+            reply.usage = reply.usage.map(|usage| agent.priced(usage));
             agent.warn_if_server_cuts(estimate, reply.usage);
             record_reply(agent, reply, tally)
         }
@@ -169,20 +175,15 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 }
 
 /// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
-fn end(
-    agent: &mut Agent,
-    turn: u32,
-    finish: Finish,
-    tally: Tally,
-    began: Instant,
-) -> TurnSummary {
+fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
     let Finish { ending, detail, help } = finish;
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
     let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
-    let saved = agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
+    let saved =
+        agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
     if let Err(error) = saved {
         agent.show(Update::Warning(log_failed(&error)));
     }

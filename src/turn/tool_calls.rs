@@ -101,16 +101,21 @@ async fn run_batch(
         let outcome = match job.plan {
             _ if cancel.is_cancelled() => not_started(),
             Plan::Answer(outcome) => outcome,
-            Plan::Run(prepared) => match allow(agent, &job.shown, &prepared, tally, cancel).await? {
-                Some(refused) => refused,
-                None => {
-                    let started = ToolStarted { call_id: job.call_id.clone(), name: job.shown.name.clone() };
-                    agent.session.record(Event::ToolStarted(started))?;
-                    agent.show(Update::ToolStarted(job.shown));
-                    running.start(agent, (index, job.call_id), prepared);
-                    continue;
+            Plan::Run(prepared) => {
+                match allow(agent, &job.shown, &prepared, tally, cancel).await? {
+                    Some(refused) => refused,
+                    None => {
+                        let started = ToolStarted {
+                            call_id: job.call_id.clone(),
+                            name: job.shown.name.clone(),
+                        };
+                        agent.session.record(Event::ToolStarted(started))?;
+                        agent.show(Update::ToolStarted(job.shown));
+                        running.start(agent, (index, job.call_id), prepared);
+                        continue;
+                    }
                 }
-            },
+            }
         };
         running.answer(index, outcome);
     }
@@ -142,7 +147,10 @@ async fn allow(
         return Ok(None);
     }
     tally.denied = true;
-    Ok(Some(Outcome { summary: "denied".to_owned(), ..Outcome::error(format!("Denied: {reason}")) }))
+    Ok(Some(Outcome {
+        summary: "denied".to_owned(),
+        ..Outcome::error(format!("Denied: {reason}"))
+    }))
 }
 
 /// Asks the user; without anyone to ask the answer is no.
@@ -242,7 +250,11 @@ impl Running {
     }
 
     /// Waits for every tool and records each outcome as soon as all before it are recorded.
-    async fn record_all(mut self, agent: &mut Agent, shown: Vec<ToolShown>) -> Result<(), LogError> {
+    async fn record_all(
+        mut self,
+        agent: &mut Agent,
+        shown: Vec<ToolShown>,
+    ) -> Result<(), LogError> {
         let mut waiting: VecDeque<ToolShown> = shown.into();
         let total = waiting.len();
         while !waiting.is_empty() {

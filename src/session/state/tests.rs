@@ -124,8 +124,7 @@ fn a_reply_with_calls_enters_the_history_with_all_its_results() {
 
 #[test]
 fn what_is_left_open_is_closed_as_lost() {
-    let events =
-        [user(1, "go"), assistant("", &["a", "b"]), started("a"), user(2, "and now?")];
+    let events = [user(1, "go"), assistant("", &["a", "b"]), started("a"), user(2, "and now?")];
     let state = fold(&events);
     assert_eq!(roles(&state), "user assistant tool tool user");
     let sent = messages(&state);
@@ -135,7 +134,8 @@ fn what_is_left_open_is_closed_as_lost() {
 
 #[test]
 fn a_result_without_its_call_changes_nothing() {
-    let events = [user(1, "go"), result("x", "stray"), assistant("done", &[]), result("x", "again")];
+    let events =
+        [user(1, "go"), result("x", "stray"), assistant("done", &[]), result("x", "again")];
     assert_eq!(roles(&fold(&events)), "user assistant");
 }
 
