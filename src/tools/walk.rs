@@ -331,6 +331,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<fs::File> {
 pub(super) fn shown(start: &Resolved, path: &Path) -> String {
     let below = path.strip_prefix(&start.real).unwrap_or(path);
     let joined = match start.shown.as_str() {
+        folder if below.as_os_str().is_empty() => PathBuf::from(folder),
         "" | "." => below.to_path_buf(),
         folder => Path::new(folder).join(below),
     };

@@ -1,15 +1,15 @@
 //! From a pattern to a matcher.
 //!
 //! A search goes line by line, which is fast and what is meant nearly always. It goes over line
-//! ends only when the pattern asks for it: by a line break in it, or by one of [`SPANNING`].
+//! ends only when the pattern asks for it: by a line break, or by a place for any character
+//! at all, as in `(?s).` and `[\s\S]`.
 
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// The most memory for a compiled pattern, and again for its tables, in bytes.
 const MAX_PATTERN: usize = 16 << 20;
-/// What a pattern contains that means "any character, line breaks too".
-const SPANNING: [&str; 7] =
-    ["(?s", r"[\s\S]", r"[\S\s]", r"[\d\D]", r"[\D\d]", r"[\w\W]", r"[\W\w]"];
 
 /// A compiled pattern.
 pub(super) struct Query {
@@ -25,6 +25,10 @@ pub(super) fn compile(pattern: &str, literal: bool, ignore_case: bool) -> Result
         return Err("`pattern` is empty: give the text or regular expression to find.".into());
     }
     let regex = if literal { escape(pattern) } else { pattern.to_owned() };
+    // The matcher's builder puts the pattern into a group, which moves the place of an error and
+    // makes `a)(b` valid, so the pattern is checked alone.
+    let mut parser = ParserBuilder::new().utf8(false).build();
+    let parsed = parser.parse(&regex).map_err(|error| invalid(pattern, &error))?;
     let mut builder = RegexMatcherBuilder::new();
     builder
         .multi_line(true)
@@ -32,42 +36,66 @@ pub(super) fn compile(pattern: &str, literal: bool, ignore_case: bool) -> Result
         .size_limit(MAX_PATTERN)
         .dfa_size_limit(MAX_PATTERN)
         .crlf(true);
-    let spanning = !literal && SPANNING.iter().any(|mark| pattern.contains(mark));
-    if !spanning {
+    if !spans_lines(&parsed) {
         match builder.build(&regex) {
             Ok(matcher) => return Ok(Query { matcher, multi_line: false }),
-            Err(error) if matches!(error.kind(), ErrorKind::NotAllowed(_)) => {}
-            Err(error) => return Err(explain(pattern, &error)),
+            Err(error) if has_line_break(&error) => {}
+            Err(error) => return Err(refused(&error)),
         }
     }
     let matcher = builder.line_terminator(None).build(&regex);
-    let matcher = matcher.map_err(|error| explain(pattern, &error))?;
+    let matcher = matcher.map_err(|error| refused(&error))?;
     Ok(Query { matcher, multi_line: true })
 }
 
-/// A text as a pattern; a line break in it also finds the other kind.
-fn escape(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(regex::escape).collect();
-    match lines.as_slice() {
-        [only] => only.clone(),
-        lines => {
-            lines.iter().map(|line| line.trim_end_matches('\r')).collect::<Vec<_>>().join(r"\r?\n")
+/// Whether a pattern has a place that takes any character, line breaks included.
+fn spans_lines(pattern: &Hir) -> bool {
+    match pattern.kind() {
+        HirKind::Class(Class::Unicode(class)) => {
+            class.ranges().first().is_some_and(|all| all.start() == '\0' && all.end() == char::MAX)
         }
+        HirKind::Repetition(repeated) => spans_lines(&repeated.sub),
+        HirKind::Capture(group) => spans_lines(&group.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(spans_lines),
+        HirKind::Class(Class::Bytes(_))
+        | HirKind::Empty
+        | HirKind::Literal(_)
+        | HirKind::Look(_) => false,
     }
 }
 
-fn explain(pattern: &str, error: &Error) -> String {
-    let error = error.to_string();
-    let place = place(&error).map(|at| format!(" at character {at}")).unwrap_or_default();
-    format!(
-        "The regular expression `{pattern}` is invalid{place}:\n{error}\n\
-         To search for it as plain text, set `literal` to true."
-    )
+/// Whether a pattern was refused for a line break in it.
+fn has_line_break(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotAllowed(_))
 }
 
-/// Where the error's own drawing points, counted in characters from 1. The drawing shows the
-/// pattern indented by four spaces, and a caret below the place.
-fn place(error: &str) -> Option<usize> {
-    let caret = error.lines().find(|line| line.trim_start().starts_with('^'))?;
-    caret.chars().position(|c| c == '^').map(|at| at.saturating_sub(3))
+/// A text as a pattern. A line break in it finds those of either kind.
+fn escape(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let last = lines.len() - 1;
+    let line = |(index, line): (usize, &&str)| {
+        let cut = if index < last { line.strip_suffix('\r') } else { None };
+        regex_syntax::escape(cut.unwrap_or(line))
+    };
+    lines.iter().enumerate().map(line).collect::<Vec<_>>().join(r"\r?\n")
 }
+
+/// A pattern that is no regular expression, with the place counted in characters from 1.
+fn invalid(pattern: &str, error: &regex_syntax::Error) -> String {
+    let (at, why) = match error {
+        regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
+        regex_syntax::Error::Translate(error) => {
+            (error.span().start.offset, error.kind().to_string())
+        }
+        other => (0, other.to_string()),
+    };
+    let at = pattern.get(..at).unwrap_or_default().chars().count() + 1;
+    format!("The regular expression `{pattern}` is invalid at character {at}: {why}.\n{LITERAL}")
+}
+
+/// A pattern that is refused as a whole.
+fn refused(error: &Error) -> String {
+    format!("The regular expression cannot be used: {error}.\n{LITERAL}")
+}
+
+const LITERAL: &str = "To search for it as plain text, set `literal` to true.";

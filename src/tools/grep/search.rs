@@ -169,9 +169,9 @@ pub(super) fn search(
 }
 
 /// A file that stops giving when the user interrupts.
-struct Watched<'a> {
-    file: File,
-    cancel: &'a CancellationToken,
+pub(super) struct Watched<'a> {
+    pub(super) file: File,
+    pub(super) cancel: &'a CancellationToken,
 }
 
 impl Read for Watched<'_> {

@@ -36,7 +36,9 @@ impl Tree {
         fs::create_dir(&root).unwrap();
         let root = root.canonicalize().unwrap();
         let tree = Self { _folder: folder, root, cancel: CancellationToken::new() };
-        files.iter().for_each(|(path, content)| tree.write(path, content.as_bytes()));
+        for (path, content) in files {
+            tree.write(path, content.as_bytes());
+        }
         tree
     }
 
