@@ -78,7 +78,8 @@ impl Request {
 
     /// Content of all messages that hold `part`.
     pub fn mentions(&self, part: &str) -> usize {
-        let holds = |message: &&Value| message["content"].as_str().is_some_and(|t| t.contains(part));
+        let holds =
+            |message: &&Value| message["content"].as_str().is_some_and(|t| t.contains(part));
         self.messages().iter().filter(holds).count()
     }
 

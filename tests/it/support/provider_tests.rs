@@ -42,7 +42,8 @@ fn answers_come_in_order_and_requests_are_kept() {
 
 #[test]
 fn a_function_may_answer() {
-    let provider = Provider::answering(|request| Reply::text(&format!("you said {}", request.last())));
+    let provider =
+        Provider::answering(|request| Reply::text(&format!("you said {}", request.last())));
     assert!(post(&provider, &hello()).contains(r#""content":"hi""#));
 }
 

@@ -115,7 +115,8 @@ impl Reply {
 
     /// A finished answer of one event per piece.
     pub fn pieces(pieces: &[&str]) -> Self {
-        let mut events: Vec<_> = pieces.iter().map(|piece| delta(json!({"content": piece}))).collect();
+        let mut events: Vec<_> =
+            pieces.iter().map(|piece| delta(json!({"content": piece}))).collect();
         events.extend([finish("stop"), DONE.to_owned()]);
         Self::events(events)
     }
@@ -179,8 +180,10 @@ impl Reply {
 
     /// The usual refusal of a request that outgrew the window.
     pub fn overflow(window: u32) -> Self {
-        let message = format!("This model's maximum context length is {window} tokens. However, \
-            your messages resulted in more. Please reduce the length of the messages.");
+        let message = format!(
+            "This model's maximum context length is {window} tokens. However, \
+            your messages resulted in more. Please reduce the length of the messages."
+        );
         Self::error_code(400, &message, "context_length_exceeded")
     }
 
@@ -351,7 +354,9 @@ mod tests {
     fn shapes() {
         assert!(wire(&Reply::text("x").finish("length")).contains(r#""finish_reason":"length""#));
         assert!(wire(&Reply::text("x").line_ending("\r\n")).contains("\r\n\r\n"));
-        assert!(wire(&Reply::text("x").reasoning("reasoning", "hm")).contains(r#""reasoning":"hm""#));
+        assert!(
+            wire(&Reply::text("x").reasoning("reasoning", "hm")).contains(r#""reasoning":"hm""#)
+        );
         assert_eq!(Reply::text("a b c").cut_off(2, End::Reset).wire().len(), 2);
         assert!(wire(&Reply::overflow(100)).contains("context_length_exceeded"));
     }

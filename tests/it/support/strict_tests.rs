@@ -51,7 +51,10 @@ fn sound_histories_pass() {
     check_messages(&[user("hi"), assistant("ho"), user("again")], None);
     check_messages(&[user("hi"), calls(&[read()]), result("c1")], None);
     let two = calls(&[read(), call("c2", "glob", "{}")]);
-    check_messages(&[user("hi"), two, result("c2"), result("c1"), assistant("ok"), user("x")], None);
+    check_messages(
+        &[user("hi"), two, result("c2"), result("c1"), assistant("ok"), user("x")],
+        None,
+    );
     let thinking = json!({"role": "assistant", "content": "", "reasoning_content": "hm",
         "tool_calls": [read()]});
     check_messages(&[user("hi"), thinking, result("c1")], None);
@@ -63,7 +66,10 @@ fn unsound_blocks_are_refused() {
     let other = || call("c2", "read", "{}");
     let cases: &[(&[Value], &str)] = &[
         (&[user("hi"), calls(&[read()])], "no tool message directly after"),
-        (&[user("hi"), calls(&[read()]), user("x"), result("c1")], "no tool message directly after"),
+        (
+            &[user("hi"), calls(&[read()]), user("x"), result("c1")],
+            "no tool message directly after",
+        ),
         (&[user("hi"), calls(&[read(), other()]), result("c1")], "call `c2` has no tool message"),
         (&[user("hi"), result("c1")], "no open call `c1`"),
         (&[user("hi"), calls(&[read()]), result("c1"), result("c1")], "no open call `c1`"),
@@ -83,8 +89,10 @@ fn unsound_calls_are_refused() {
         (call("c1", "read", "{\"a\":"), "not a string holding a JSON object"),
         (call("c1", "read", "[]"), "not a string holding a JSON object"),
         (call("c1", "read", ""), "not a string holding a JSON object"),
-        (json!({"id": "c1", "type": "function", "function": {"name": "read", "arguments": {}}}),
-            "not a string holding a JSON object"),
+        (
+            json!({"id": "c1", "type": "function", "function": {"name": "read", "arguments": {}}}),
+            "not a string holding a JSON object",
+        ),
         (call("c1", "", "{}"), "no valid type or tool name"),
         (call("c1", "functions.read", "{}"), "no valid type or tool name"),
         (json!({"id": "c1", "function": {"name": "read", "arguments": "{}"}}), "no valid type"),
@@ -121,7 +129,8 @@ fn unsound_messages_are_refused() {
 #[test]
 fn unsound_requests_are_refused() {
     let messages = json!([{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]);
-    let tool = json!({"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}});
+    let tool =
+        json!({"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}});
     let with = |key: &str, value: Value| {
         let mut body = json!({"model": "m", "messages": messages});
         body[key] = value;
