@@ -12,4 +12,13 @@
 )]
 #![expect(unreachable_pub, reason = "nothing leaves a test binary")]
 
+mod cancel;
+mod crash;
+mod headless;
+mod history;
+mod resume;
+mod retry;
+mod session;
+mod steps;
+mod stream;
 mod support;

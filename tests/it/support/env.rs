@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -170,16 +170,26 @@ impl Env {
         Running::start(self.command(args), Some(stdin)).wait()
     }
 
-    /// One headless turn, which must end well.
-    #[track_caller]
-    pub fn ask(&self, prompt: &str) -> Output {
-        self.run(&["-p", prompt]).expect_code(0)
+    /// One headless turn in which everything is permitted.
+    pub fn turn(&self, prompt: &str) -> Output {
+        self.run(&["--permission-mode", "full", "-p", prompt])
     }
 
-    /// Goes on with the latest session: one headless turn, which must end well.
+    /// One such turn, which must end well.
+    #[track_caller]
+    pub fn ask(&self, prompt: &str) -> Output {
+        self.turn(prompt).expect_code(0)
+    }
+
+    /// Goes on with the latest session: one such turn, which must end well.
     #[track_caller]
     pub fn go_on(&self, prompt: &str) -> Output {
-        self.run(&["-c", "-p", prompt]).expect_code(0)
+        self.run(&["--permission-mode", "full", "-c", "-p", prompt]).expect_code(0)
+    }
+
+    /// Begins one headless turn in which everything is permitted.
+    pub fn begin(&self, prompt: &str) -> Running {
+        self.spawn(&["--permission-mode", "full", "-p", prompt])
     }
 
     /// Starts with an empty stdin and does not wait.
@@ -283,12 +293,17 @@ impl Running {
     /// Starts a command with this on stdin, or nothing.
     pub fn start(mut command: Command, stdin: Option<&str>) -> Self {
         command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("xsh starts");
-        if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
+        let mut running = Self::start_with(command);
+        if let (Some(mut pipe), Some(text)) = (running.child.stdin.take(), stdin) {
             // A program that does not read its input may have closed it.
             let _ = pipe.write_all(text.as_bytes());
         }
+        running
+    }
+
+    fn start_with(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
         let stdout = Collector::start(child.stdout.take().expect("piped"));
         let stderr = Collector::start(child.stderr.take().expect("piped"));
         Self { child, stdout, stderr }
@@ -296,6 +311,14 @@ impl Running {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Starts a command whose stdin stays open and silent for as long as the pipe is kept.
+    pub fn start_with_open_stdin(mut command: Command) -> (Self, ChildStdin) {
+        command.stdin(Stdio::piped());
+        let mut running = Self::start_with(command);
+        let pipe = running.child.stdin.take().expect("piped");
+        (running, pipe)
     }
 
     /// Sends a signal to xsh alone.
