@@ -13,6 +13,7 @@
 #![expect(unreachable_pub, reason = "nothing leaves a test binary")]
 
 mod cancel;
+mod compaction;
 mod crash;
 mod headless;
 mod history;
@@ -22,3 +23,5 @@ mod session;
 mod steps;
 mod stream;
 mod support;
+mod tools_files;
+mod tools_shell;
