@@ -5,7 +5,6 @@
 //! matters, a pseudo-terminal ([`support::pty`]). What they assert is what a user, a script or a
 //! provider can see.
 #![expect(
-    clippy::unwrap_used,
     clippy::expect_used,
     clippy::disallowed_methods,
     reason = "a test may panic, start processes and look at the clock"
@@ -14,12 +13,18 @@
 
 mod cancel;
 mod compaction;
+mod config;
 mod crash;
+mod demo;
 mod headless;
 mod history;
+mod layers;
+mod prompt;
+mod repl;
 mod resume;
 mod retry;
 mod session;
+mod sessions_command;
 mod steps;
 mod stream;
 mod support;

@@ -158,14 +158,18 @@ fn a_damaged_line_inside_is_skipped_and_named() {
     }
 }
 
+/// A line of a kind that this version does not know.
+fn line_of_the_future(kind: &str, seq: usize, data: &str) -> String {
+    let at = "2030-01-01T00:00:00.000Z";
+    format!("{{\"type\":\"{kind}\",\"seq\":{seq},\"at\":\"{at}\",\"data\":\"{data}\"}}\n")
+}
+
 #[test]
 fn unknown_kinds_and_fields_are_kept_and_skipped() {
     let (provider, env, log) = begun();
     let mut text = String::from_utf8(log.bytes()).expect("UTF-8");
     let seq = log.lines.len();
-    text.push_str(&format!(
-        "{{\"type\":\"hologram\",\"seq\":{seq},\"at\":\"2030-01-01T00:00:00.000Z\",\"depth\":3}}\n"
-    ));
+    text.push_str(&line_of_the_future("hologram", seq, ""));
     let text = text.replace("\"turn\":1,", "\"turn\":1,\"mood\":\"good\",");
     log.overwrite(text.as_bytes());
     let output = env.go_on("beta");
@@ -236,8 +240,7 @@ fn a_large_session_resumes() {
     let seq = log.lines.len();
     let filler = "x".repeat(500);
     for index in 0..20_000 {
-        let number = seq + index;
-        text.push_str(&format!("{{\"type\":\"telemetry\",\"seq\":{number},\"at\":\"2026-11-30T00:00:00.000Z\",\"data\":\"{filler}\"}}\n"));
+        text.push_str(&line_of_the_future("telemetry", seq + index, &filler));
     }
     log.overwrite(text.as_bytes());
     let _ = env.go_on("beta");

@@ -108,6 +108,14 @@ fn comments_keep_a_slow_stream_alive() {
 }
 
 #[test]
+fn the_wait_for_the_first_byte_has_its_own_limit() {
+    assert_eq!(
+        answer([Reply::text("Well thought.").delay(Duration::from_millis(800))]).1,
+        "Well thought.\n"
+    );
+}
+
+#[test]
 fn a_stream_that_ends_too_early_is_asked_for_again() {
     let half = || Reply::events([text("The half ans")]);
     let half_call = || {

@@ -342,10 +342,6 @@ impl Running {
         self.stderr.text()
     }
 
-    pub fn stdout_so_far(&self) -> String {
-        self.stdout.text()
-    }
-
     /// Waits for the end; a run that takes too long is killed and fails the test.
     #[track_caller]
     pub fn wait(mut self) -> Output {

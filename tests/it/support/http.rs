@@ -145,7 +145,7 @@ pub fn write_head(
 ) -> io::Result<()> {
     let mut head = format!("HTTP/1.1 {status} Scripted\r\nConnection: close\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([name, ": ", value, "\r\n"]);
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes())

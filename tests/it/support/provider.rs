@@ -186,13 +186,14 @@ fn send(stream: &mut TcpStream, reply: &Reply, shared: &Shared) -> io::Result<()
     match reply.end {
         End::Polite => {
             http::finish(stream);
-            http::write_chunk(stream, b"")
+            http::write_chunk(stream, b"")?;
         }
-        End::Dropped => Ok(http::finish(stream)),
+        End::Dropped => http::finish(stream),
         // What was sent must arrive before the reset overtakes it.
-        End::Reset => Ok(thread::sleep(Duration::from_millis(50))),
-        End::Stall => Ok(stall(stream, shared)),
+        End::Reset => thread::sleep(Duration::from_millis(50)),
+        End::Stall => stall(stream, shared),
     }
+    Ok(())
 }
 
 /// Keeps the connection open until the client closes it or the test ends.

@@ -37,7 +37,7 @@ fn answers_come_in_order_and_requests_are_kept() {
     assert!(second.starts_with("HTTP/1.1 429") && second.contains("slow down"), "{second}");
     let request = provider.wait_for_requests(2);
     assert_eq!((request.model(), request.roles().as_str(), request.last()), ("m", "user", "hi"));
-    assert!(request.message_bytes().starts_with(r#"[{"#));
+    assert!(request.message_bytes().starts_with("[{"));
 }
 
 #[test]

@@ -33,6 +33,14 @@ pub struct Pty {
 
 type Keys = Arc<Mutex<Box<dyn Write + Send>>>;
 
+/// Modes that a program may switch on and must switch off again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    pub bracketed_paste: bool,
+    pub hidden_cursor: bool,
+    pub alternate_screen: bool,
+}
+
 /// What came out.
 struct Seen {
     emulator: vt100::Parser,
@@ -121,11 +129,14 @@ impl Pty {
         lock(&self.seen).emulator.screen().cursor_position()
     }
 
-    /// Modes that a program may switch on and must switch off again.
-    pub fn modes(&self) -> (bool, bool, bool) {
+    pub fn modes(&self) -> Modes {
         let seen = lock(&self.seen);
         let screen = seen.emulator.screen();
-        (screen.bracketed_paste(), screen.hide_cursor(), screen.alternate_screen())
+        Modes {
+            bracketed_paste: screen.bracketed_paste(),
+            hidden_cursor: screen.hide_cursor(),
+            alternate_screen: screen.alternate_screen(),
+        }
     }
 
     /// Waits until the screen shows this; gives the screen.
@@ -165,8 +176,16 @@ impl Pty {
         lock(&self.seen).emulator.screen_mut().set_size(rows, cols);
     }
 
-    pub fn pid(&self) -> u32 {
-        self.child.process_id().expect("running")
+    /// The process that the shell of [`Pty::xsh_wrapped`] runs.
+    pub fn child_of_shell(&self) -> i32 {
+        let parent = format!("PPid:\t{}\n", self.child.process_id().expect("running"));
+        let is_child = |pid: &i32| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+            status.is_ok_and(|status| status.contains(&parent))
+        };
+        let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.find(is_child).expect("the shell runs xsh")
     }
 
     /// Waits for the end of the program; gives its exit code.
@@ -235,7 +254,8 @@ mod tests {
     fn modes_and_cursor_are_seen() {
         let (pty, _env) = sh("printf '\\033[?2004h\\033[?25lab'; sleep 60");
         pty.wait_for("ab");
-        assert_eq!(pty.modes(), (true, true, false));
+        let expected = Modes { bracketed_paste: true, hidden_cursor: true, ..Modes::default() };
+        assert_eq!(pty.modes(), expected);
         assert_eq!(pty.cursor(), (0, 2));
         pty.settle();
     }

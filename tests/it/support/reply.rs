@@ -210,7 +210,7 @@ impl Reply {
         self
     }
 
-    /// Reports usage in an event of its own before the end, as OpenAI does.
+    /// Reports usage in an event of its own before the end, as `OpenAI` does.
     #[must_use]
     pub fn usage(mut self, prompt: u64, completion: u64, cached: u64) -> Self {
         let usage = json!({
