@@ -44,5 +44,6 @@ fn it_needs_no_home() {
     for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"] {
         env.unset(name);
     }
-    let _ = env.run(&["--demo", "-p", "go"]).expect_code(0);
+    let output = env.run(&["--demo", "-p", "go"]).expect_code(0);
+    assert!(!output.stdout.trim().is_empty());
 }

@@ -164,7 +164,7 @@ fn an_interrupt_is_130() {
 #[test]
 fn a_closed_stdout_ends_quietly() {
     let text = "word ".repeat(40_000);
-    let (_provider, env) = one_answer(&text);
+    let (provider, env) = one_answer(&text);
     let mut command = std::process::Command::new("sh");
     let script = r#""$0" -p hi | head -c 10 >/dev/null"#;
     command.args(["-c", script, env!("CARGO_BIN_EXE_xsh")]).current_dir(env.workspace());
@@ -172,12 +172,14 @@ fn a_closed_stdout_ends_quietly() {
     let output = Running::start(command, None).wait();
     assert_no_crash(&output.stderr);
     assert_silent_on(&output.stderr, &["broken pipe", "error:"]);
+    assert_eq!(provider.requests().len(), 1);
 }
 
 #[test]
 fn no_session_leaves_nothing_behind() {
     let (_provider, env) = one_answer("Hello.");
-    let _ = env.run(&["-p", "hi", "--no-session"]).expect_code(0);
+    let output = env.run(&["-p", "hi", "--no-session"]).expect_code(0);
+    assert_eq!(output.stdout, "Hello.\n");
     assert!(!env.exists(".xsh"));
 }
 

@@ -242,6 +242,7 @@ fn every_way_out_leaves_the_terminal_as_found() {
         let provider = Provider::start([]);
         let env = Env::new(&provider);
         let mut pty = Pty::xsh_wrapped(&env, &[]);
+        pty.wait_for("test-model");
         pty.settle();
         pty.send(keys);
         if way == "interrupts" {

@@ -229,7 +229,7 @@ fn the_key_is_in_no_file() {
         Reply::error(401, &format!("wrong key {}", crate::support::env::KEY)),
     ]);
     let env = Env::new(&provider);
-    let output = env.turn("go");
+    let output = env.turn("go").expect_code(1);
     let mut all = output.stdout + &output.stderr;
     for path in walk(&env.root()) {
         all.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap_or_default()));

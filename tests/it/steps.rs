@@ -110,6 +110,7 @@ fn a_call_without_a_name_does_not_spoil_the_history() {
     let first = env.turn("go");
     assert!([0, 1].contains(&first.code), "{first:?}");
     let _ = env.go_on("again");
+    assert_eq!(provider.last_request().last(), "again");
 }
 
 #[test]
@@ -232,6 +233,7 @@ fn an_answer_of_reasoning_alone_does_not_spoil_the_history() {
     let first = env.turn("think");
     assert!([0, 1].contains(&first.code), "{first:?}");
     let _ = env.go_on("and now?");
+    assert_eq!(provider.last_request().last(), "and now?");
 }
 
 #[test]
