@@ -20,6 +20,7 @@ pub mod config;
 pub mod demo;
 pub mod error;
 pub mod event;
+pub mod headless;
 pub mod message;
 pub mod policy;
 pub mod process;
