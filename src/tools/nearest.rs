@@ -1,0 +1,109 @@
+//! Why a text was not found: the place in a file that is most like it, and the first difference.
+//!
+//! Pure, for error messages only; nothing is ever changed on the ground of what is found here.
+
+use std::collections::BTreeSet;
+
+use super::matching::fold;
+use super::text;
+
+/// How alike two lines must be to be worth showing, in hundredths.
+const CUTOFF: usize = 55;
+/// Lines of the place that are shown.
+const SHOWN_LINES: usize = 12;
+/// Characters of a line that are shown or compared.
+const LINE_CHARS: usize = 300;
+/// Lines of a file that are compared.
+const MAX_LINES: usize = 200_000;
+
+/// The nearest place to `old` in `content`, told for the model; none if nothing is like it.
+pub fn explain(content: &[u8], old: &str) -> Option<String> {
+    let old_lines: Vec<&str> = old.lines().collect();
+    let (offset, anchor) = old_lines
+        .iter()
+        .enumerate()
+        .max_by_key(|(at, line)| (line.trim().len(), usize::MAX - at))?;
+    let best = most_alike(content, anchor)?;
+    let first = best.saturating_sub(offset);
+    let place: Vec<(usize, &[u8])> = lines(content)
+        .enumerate()
+        .skip(first)
+        .take(old_lines.len().clamp(1, SHOWN_LINES))
+        .collect();
+    let shown: Vec<String> = place
+        .iter()
+        .map(|(at, line)| format!("{}: {}", at + 1, text::shown(line, line.len(), LINE_CHARS)))
+        .collect();
+    let compared = old_lines.iter().skip(offset.saturating_sub(best));
+    let difference = place.iter().zip(compared).find_map(|((at, line), old)| {
+        let line = String::from_utf8_lossy(text::chomp(line));
+        difference(&line, old.trim_end_matches('\r')).map(|what| format!("Line {}{what}", at + 1))
+    });
+    let difference = difference.map_or_else(String::new, |what| format!("\n{what}"));
+    Some(format!("The nearest place is:\n{}{difference}", shown.join("\n")))
+}
+
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    content.split_inclusive(|&byte| byte == b'\n').take(MAX_LINES)
+}
+
+/// The index of the line most like this one, by pairs of neighbouring characters.
+fn most_alike(content: &[u8], anchor: &str) -> Option<usize> {
+    let wanted = pairs(anchor);
+    if wanted.is_empty() {
+        return None;
+    }
+    let score = |line: &[u8]| {
+        let has = pairs(&String::from_utf8_lossy(line));
+        200 * wanted.intersection(&has).count() / (wanted.len() + has.len())
+    };
+    let scored = lines(content).enumerate().map(|(at, line)| (score(line), usize::MAX - at));
+    let (score, at) = scored.max()?;
+    (score >= CUTOFF).then_some(usize::MAX - at)
+}
+
+fn pairs(line: &str) -> BTreeSet<(char, char)> {
+    let plain = || line.trim().chars().take(LINE_CHARS).map(fold);
+    plain().zip(plain().skip(1)).collect()
+}
+
+/// Where two lines first differ, in columns and code points.
+fn difference(line: &str, old: &str) -> Option<String> {
+    let mut column = 1;
+    let (mut file, mut given) = (line.chars(), old.chars());
+    loop {
+        match (file.next(), given.next()) {
+            (None, None) => return None,
+            (a, b) if a == b => column += 1,
+            (a, b) => {
+                let (a, b) = (code_point(a), code_point(b));
+                return Some(format!(", column {column}: the file has {a}, old_string has {b}."));
+            }
+        }
+    }
+}
+
+/// `U+00A0 (no-break space)`, `U+0061 ("a")`, `the end of the line`.
+fn code_point(c: Option<char>) -> String {
+    let Some(c) = c else { return "the end of the line".to_owned() };
+    let name = match c {
+        '\t' => "tab",
+        ' ' => "space",
+        '\r' => "carriage return",
+        '\u{A0}' => "no-break space",
+        '\u{AD}' => "soft hyphen",
+        '\u{200B}' => "zero-width space",
+        '\u{200C}' | '\u{200D}' => "zero-width joiner",
+        '\u{202F}' => "narrow no-break space",
+        '\u{3000}' => "ideographic space",
+        '\u{FEFF}' => "byte order mark",
+        '\u{FFFD}' => "a byte that is not UTF-8",
+        '\u{300}'..='\u{36F}' => "a combining accent",
+        c if c.is_control() => "a control character",
+        c => return format!("U+{:04X} (\"{c}\")", u32::from(c)),
+    };
+    format!("U+{:04X} ({name})", u32::from(c))
+}
+
+#[cfg(test)]
+mod tests;
