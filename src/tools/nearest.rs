@@ -13,12 +13,15 @@ const CUTOFF: usize = 55;
 const SHOWN_LINES: usize = 12;
 /// Characters of a line that are shown or compared.
 const LINE_CHARS: usize = 300;
+/// Characters that must agree for a text to be taken as beginning inside a line.
+const MIN_ALIKE: usize = 3;
 /// Lines of a file that are compared.
 const MAX_LINES: usize = 200_000;
 
 /// The nearest place to `old` in `content`, told for the model; none if nothing is like it.
 pub fn explain(content: &[u8], old: &str) -> Option<String> {
     let old_lines: Vec<&str> = old.lines().collect();
+    let old_ends = old.ends_with('\n');
     let (offset, anchor) = old_lines
         .iter()
         .enumerate()
@@ -34,13 +37,22 @@ pub fn explain(content: &[u8], old: &str) -> Option<String> {
         .iter()
         .map(|(at, line)| format!("{}: {}", at + 1, text::shown(line, line.len(), LINE_CHARS)))
         .collect();
-    let compared = old_lines.iter().skip(offset.saturating_sub(best));
-    let difference = place.iter().zip(compared).find_map(|((at, line), old)| {
+    let compared = old_lines.iter().enumerate().skip(offset.saturating_sub(best));
+    let difference = place.iter().zip(compared).find_map(|((number, line), (at, old))| {
         let line = String::from_utf8_lossy(text::chomp(line));
-        difference(&line, old.trim_end_matches('\r')).map(|what| format!("Line {}{what}", at + 1))
+        let edge = Edge { first: at == 0, last: at + 1 == old_lines.len() && !old_ends };
+        difference(&line, old, edge).map(|what| format!("Line {}{what}", number + 1))
     });
     let difference = difference.map_or_else(String::new, |what| format!("\n{what}"));
     Some(format!("The nearest place is:\n{}{difference}", shown.join("\n")))
+}
+
+/// Where a line of the wanted text stands in it: its first may begin inside a line of the file, its
+/// last may end inside one.
+#[derive(Clone, Copy)]
+struct Edge {
+    first: bool,
+    last: bool,
 }
 
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -55,7 +67,9 @@ fn most_alike(content: &[u8], anchor: &str) -> Option<usize> {
     }
     let score = |line: &[u8]| {
         let has = pairs(&String::from_utf8_lossy(line));
-        200 * wanted.intersection(&has).count() / (wanted.len() + has.len())
+        let shared = wanted.intersection(&has).count();
+        // A text may be a part of a line: how much of it is there counts as much as likeness.
+        (100 * shared / wanted.len() + 200 * shared / (wanted.len() + has.len())) / 2
     };
     let scored = lines(content).enumerate().map(|(at, line)| (score(line), usize::MAX - at));
     let (score, at) = scored.max()?;
@@ -67,20 +81,34 @@ fn pairs(line: &str) -> BTreeSet<(char, char)> {
     plain().zip(plain().skip(1)).collect()
 }
 
-/// Where two lines first differ, in columns and code points.
-fn difference(line: &str, old: &str) -> Option<String> {
-    let mut column = 1;
-    let (mut file, mut given) = (line.chars(), old.chars());
-    loop {
-        match (file.next(), given.next()) {
-            (None, None) => return None,
-            (a, b) if a == b => column += 1,
-            (a, b) => {
-                let (a, b) = (code_point(a), code_point(b));
-                return Some(format!(", column {column}: the file has {a}, old_string has {b}."));
-            }
-        }
+/// Where a line of the file first differs from a line of the wanted text.
+fn difference(line: &str, old: &str, edge: Edge) -> Option<String> {
+    let line: Vec<char> = line.chars().collect();
+    let old: Vec<char> = old.chars().collect();
+    let start = if edge.first { beginning(&line, &old) } else { 0 };
+    let here = line.get(start..).unwrap_or_default();
+    let same = here.iter().zip(&old).take_while(|(a, b)| a == b).count();
+    let (in_file, given) = (here.get(same), old.get(same));
+    if given.is_none() && (edge.last || in_file.is_none()) {
+        return None;
     }
+    Some(format!(
+        ", column {}: the file has {}, old_string has {}.",
+        start + same + 1,
+        code_point(in_file.copied()),
+        code_point(given.copied())
+    ))
+}
+
+/// Where in the line the text seems to begin: where most of its beginning is found.
+fn beginning(line: &[char], old: &[char]) -> usize {
+    let alike = |start: usize| {
+        let here = line.iter().skip(start).zip(old).take(LINE_CHARS);
+        here.take_while(|(a, b)| fold(**a) == fold(**b)).count()
+    };
+    let best =
+        (0..line.len().min(LINE_CHARS)).max_by_key(|&start| (alike(start), usize::MAX - start));
+    best.filter(|&start| alike(start) >= MIN_ALIKE).unwrap_or(0)
 }
 
 /// `U+00A0 (no-break space)`, `U+0061 ("a")`, `the end of the line`.

@@ -47,7 +47,10 @@ pub struct Saved {
 
 /// SHA-256 in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(bytes))
+    let digits = b"0123456789abcdef";
+    let digit = |nibble: u8| digits.get(usize::from(nibble)).map(|&digit| char::from(digit));
+    let bytes = Sha256::digest(bytes);
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(digit).collect()
 }
 
 /// Reads the whole of a file that is to be changed; `None` when there is none.

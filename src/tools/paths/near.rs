@@ -11,7 +11,7 @@ use super::{MAX_ENTRIES, Workspace};
 /// Suggestions at most.
 const MAX_NAMES: usize = 3;
 /// How alike two names must be, from 0 to 1.
-const CUTOFF: f32 = 0.7;
+const CUTOFF: f32 = 0.65;
 
 /// Existing paths that `given`, which leads to the missing `real`, may have meant, each quoted.
 pub(super) fn names(workspace: &Workspace, given: &str, real: &Path) -> Vec<String> {
