@@ -109,3 +109,8 @@ impl Fixture {
         outcome
     }
 }
+
+/// `<prefix>1\n<prefix>2\n…` up to `count`.
+pub(super) fn numbered(prefix: &str, count: usize) -> String {
+    (1..=count).flat_map(|n| [prefix.to_owned(), n.to_string(), "\n".to_owned()]).collect()
+}

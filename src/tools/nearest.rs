@@ -2,8 +2,6 @@
 //!
 //! Pure, for error messages only; nothing is ever changed on the ground of what is found here.
 
-use std::collections::BTreeSet;
-
 use super::matching::fold;
 use super::text;
 
@@ -43,6 +41,9 @@ pub fn explain(content: &[u8], old: &str) -> Option<String> {
         let edge = Edge { first: at == 0, last: at + 1 == old_lines.len() && !old_ends };
         difference(&line, old, edge).map(|what| format!("Line {}{what}", number + 1))
     });
+    let unended = old_ends && place.last().is_some_and(|(_, line)| !line.ends_with(b"\n"));
+    let unended = unended.then(|| "The file has no newline at its end, old_string has one.".into());
+    let difference = difference.or(unended);
     let difference = difference.map_or_else(String::new, |what| format!("\n{what}"));
     Some(format!("The nearest place is:\n{}{difference}", shown.join("\n")))
 }
@@ -61,24 +62,35 @@ fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The index of the line most like this one, by pairs of neighbouring characters.
 fn most_alike(content: &[u8], anchor: &str) -> Option<usize> {
-    let wanted = pairs(anchor);
+    let mut wanted: Vec<(char, char)> = pairs(anchor).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
     if wanted.is_empty() {
         return None;
     }
-    let score = |line: &[u8]| {
-        let has = pairs(&String::from_utf8_lossy(line));
-        let shared = wanted.intersection(&has).count();
+    let mut seen = vec![usize::MAX; wanted.len()]; // the last line that had the pair
+    let mut score = |(at, line): (usize, &[u8])| {
+        let (mut shared, mut all) = (0, 0);
+        for pair in pairs(&String::from_utf8_lossy(line)) {
+            all += 1;
+            let place = wanted.binary_search(&pair).ok().and_then(|place| seen.get_mut(place));
+            if let Some(last) = place.filter(|last| **last != at) {
+                *last = at;
+                shared += 1;
+            }
+        }
         // A text may be a part of a line: how much of it is there counts as much as likeness.
-        (100 * shared / wanted.len() + 200 * shared / (wanted.len() + has.len())) / 2
+        let part = 100 * shared / wanted.len();
+        let likeness = 200 * shared / (wanted.len() + all);
+        (usize::midpoint(part, likeness), usize::MAX - at)
     };
-    let scored = lines(content).enumerate().map(|(at, line)| (score(line), usize::MAX - at));
-    let (score, at) = scored.max()?;
+    let (score, at) = lines(content).enumerate().map(&mut score).max()?;
     (score >= CUTOFF).then_some(usize::MAX - at)
 }
 
-fn pairs(line: &str) -> BTreeSet<(char, char)> {
+fn pairs(line: &str) -> impl Iterator<Item = (char, char)> {
     let plain = || line.trim().chars().take(LINE_CHARS).map(fold);
-    plain().zip(plain().skip(1)).collect()
+    plain().zip(plain().skip(1))
 }
 
 /// Where a line of the file first differs from a line of the wanted text.

@@ -91,6 +91,13 @@ impl Workspace {
         Ok(found.real)
     }
 
+    /// [`Workspace::resolve`] without an explanation, which itself asks for other paths.
+    fn existing(&self, given: &str) -> Option<Resolved> {
+        let real = self.follow(given).ok()?;
+        let inside = matches!(self.judge(&real), Verdict::Inside);
+        (inside && real.exists()).then(|| self.resolved(real))
+    }
+
     fn resolved(&self, real: PathBuf) -> Resolved {
         let shown = match real.strip_prefix(&self.root) {
             Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Cursor, Read as _};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -111,7 +112,7 @@ fn read(args: &ReadArgs, context: &ToolContext<'_>) -> Result<Outcome, Outcome> 
 /// A file that the session knew and that is gone is noted as absent, so that it may be created.
 fn missing(args: &ReadArgs, path: &Resolved, context: &ToolContext<'_>) -> Outcome {
     let mut outcome = Outcome::error(context.workspace.missing(&args.file_path, path));
-    if context.known.contains_key(&path.real) {
+    if context.known.contains_key(Path::new(&path.key())) {
         outcome.files = vec![FileSeen { path: path.key(), sha256: ABSENT.to_owned() }];
     }
     outcome

@@ -4,7 +4,8 @@
 //! The new content goes to a temporary file in the same folder and is renamed, so that no reader
 //! ever sees half of it. What exists is replaced only if it is still what was read; what did not
 //! exist is only created, never overwritten. Kept: permission bits, owner and group (where the
-//! system allows), the link that led here. Lost, and said: further hard links.
+//! system allows), access lists and user attributes, the link that led here. Lost, and said: further
+//! hard links.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -23,6 +24,8 @@ use crate::event::{FileChange, FileSeen};
 pub const ABSENT: &str = "";
 /// Temporary files are called `.xsh-` + random + this.
 const TEMP_SUFFIX: &str = ".tmp";
+/// Bytes of extended attributes (their names, and each value) that are copied.
+const ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// A temporary file's first letters.
 const TEMP_PREFIX: &str = ".xsh-";
 
@@ -114,7 +117,7 @@ pub fn commit(
     }
     let folder = path.real.parent().unwrap_or(Path::new("/"));
     let made = Folders::create(folder).map_err(|error| failed(folder_error(folder, &error)))?;
-    let written = write_temporary(folder, before, after);
+    let written = write_temporary(&path.real, folder, before, after);
     let (file, notes) = written.map_err(|error| failed(folder_error(folder, &error)))?;
     if context.cancelled() {
         return Err(failed("the user interrupted.".to_owned()));
@@ -154,6 +157,7 @@ fn folder_error(folder: &Path, error: &io::Error) -> String {
 
 /// Writes the new version beside the old one, with the old one's owner and mode.
 fn write_temporary(
+    target: &Path,
     folder: &Path,
     before: Option<&OnDisk>,
     after: &[u8],
@@ -165,14 +169,14 @@ fn write_temporary(
     let mut file = builder.permissions(Permissions::from_mode(first_mode)).tempfile_in(folder)?;
     file.write_all(after)?;
     let notes = match before {
-        Some(before) => keep_attributes(file.as_file(), &before.meta)?,
+        Some(before) => keep_attributes(target, file.as_file(), &before.meta)?,
         None => Vec::new(),
     };
     file.as_file().sync_all()?;
     Ok((file, notes))
 }
 
-fn keep_attributes(file: &File, old: &Metadata) -> io::Result<Vec<String>> {
+fn keep_attributes(target: &Path, file: &File, old: &Metadata) -> io::Result<Vec<String>> {
     let mut notes = Vec::new();
     let new = file.metadata()?;
     let mut mode = old.mode() & 0o7777;
@@ -182,6 +186,9 @@ fn keep_attributes(file: &File, old: &Metadata) -> io::Result<Vec<String>> {
         notes.push(format!("Its owner was {}:{}, which could not be kept.", old.uid(), old.gid()));
     }
     file.set_permissions(Permissions::from_mode(mode))?;
+    if !copy_extended(target, file) {
+        notes.push("Some of its extended attributes or access lists could not be kept.".into());
+    }
     if old.nlink() > 1 {
         notes.push(format!(
             "It had {} hard links; the other names keep the old content.",
@@ -189,6 +196,26 @@ fn keep_attributes(file: &File, old: &Metadata) -> io::Result<Vec<String>> {
         ));
     }
     Ok(notes)
+}
+
+/// Copies access lists and user attributes; false if one of them could not be. Those of the security
+/// modules are not ours to set, and file capabilities must not survive a change of content.
+fn copy_extended(from: &Path, to: &File) -> bool {
+    let mut names = vec![0; ATTRIBUTE_BYTES];
+    let length = match rustix::fs::listxattr(from, names.as_mut_slice()) {
+        Ok(length) => length,
+        Err(error) => return error == rustix::io::Errno::NOTSUP,
+    };
+    names.truncate(length);
+    let ours = |name: &&[u8]| name.starts_with(b"user.") || *name == b"system.posix_acl_access";
+    let mut value = vec![0; ATTRIBUTE_BYTES];
+    let mut copy = |name: &[u8]| {
+        let length = rustix::fs::getxattr(from, name, value.as_mut_slice())?;
+        let value = value.get(..length).unwrap_or_default();
+        rustix::fs::fsetxattr(to, name, value, rustix::fs::XattrFlags::empty())
+    };
+    let failed = names.split(|&byte| byte == 0).filter(ours).filter(|name| copy(name).is_err());
+    failed.count() == 0
 }
 
 /// The rename, guarded against whatever happened to the target meanwhile.

@@ -49,6 +49,11 @@ fn a_part_of_a_line_is_compared_where_it_stands() {
 }
 
 #[test]
+fn a_missing_final_newline_is_told() {
+    check("one\nthe end", "the end\n", &["2: the end", "The file has no newline at its end"]);
+}
+
+#[test]
 fn nothing_alike_is_nothing() {
     for (content, old) in [("", "x = 1"), ("alpha\nbeta\n", "zzz qqq"), ("a\n", "\n\n"), ("a", "")]
     {

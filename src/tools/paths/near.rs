@@ -44,8 +44,8 @@ pub(super) fn without_first_parts(workspace: &Workspace, given: &str) -> Option<
 }
 
 fn existing(workspace: &Workspace, given: &str) -> Option<String> {
-    let path = workspace.resolve(given).ok()?;
-    (path.shown != "." && path.real.exists()).then_some(path.shown)
+    let path = workspace.existing(given)?;
+    (path.shown != ".").then_some(path.shown)
 }
 
 /// Paths whose first missing name is like one that exists.

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use serde_json::json;
 
 use super::*;
-use crate::tools::fixture::Fixture;
+use crate::tools::fixture::{Fixture, numbered};
 
 fn read_file(fixture: &Fixture, args: serde_json::Value) -> Outcome {
     fixture.run::<Read>(args)
@@ -76,8 +76,7 @@ fn unusual_text_is_shown_and_said() {
 #[test]
 fn windows_are_shown_and_how_to_go_on() {
     let fixture = Fixture::new();
-    let text: String = (1..=5_000).map(|n| format!("l{n}\n")).collect();
-    fixture.put("f", text);
+    fixture.put("f", numbered("l", 5_000));
     for (offset, limit, first, last, note) in [
         (1, 2, "1: l1", "2: l2", "Shown: lines 1-2. Go on with offset 3.]"),
         (0, 1, "1: l1", "1: l1", "Shown: lines 1-1. Go on with offset 2.]"),
@@ -186,8 +185,7 @@ fn what_is_not_a_regular_file_is_named_at_once() {
 
 /// 20,000 lines of text, then a hole up to the size.
 fn sparse(fixture: &Fixture, size: u64) {
-    let text: String = (1..=20_000).map(|n| format!("line {n}\n")).collect();
-    fixture.put("big", text);
+    fixture.put("big", numbered("line ", 20_000));
     let file = std::fs::OpenOptions::new().write(true).open(fixture.path("big")).unwrap();
     file.set_len(size).unwrap();
 }

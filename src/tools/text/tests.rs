@@ -47,7 +47,7 @@ fn utf16_is_decoded_and_encoded() {
     ] {
         let form = Form::of(bytes);
         assert_eq!(form, Form { encoding, bom: true });
-        assert_eq!(&*form.decode(bytes), "a\n😊".replace('😊', "\u{1F60A}").as_bytes());
+        assert_eq!(&*form.decode(bytes), "a\n\u{1F60A}".as_bytes());
         assert!(form.is_lossless(bytes));
     }
     for broken in [&b"\xFF\xFEa"[..], b"\xFF\xFE\x00\xD8a\0"] {
@@ -91,9 +91,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn what_counts_as_lossless_is(bytes in prop::collection::vec(any::<u8>(), 0..40), mark in 0..4) {
-        let mark: &[u8] = [&b""[..], b"\xEF\xBB\xBF", b"\xFF\xFE", b"\xFE\xFF"][mark as usize];
-        let bytes = [mark, &bytes].concat();
+    fn what_counts_as_lossless_is(
+        bytes in prop::collection::vec(any::<u8>(), 0..40),
+        mark in prop::sample::select(vec![&b""[..], b"\xEF\xBB\xBF", b"\xFF\xFE", b"\xFE\xFF"]),
+    ) {
+        let bytes = [mark, bytes.as_slice()].concat();
         let form = Form::of(&bytes);
         if form.is_lossless(&bytes) {
             prop_assert_eq!(form.encode(&form.decode(&bytes)), bytes);

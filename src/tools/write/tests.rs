@@ -202,6 +202,26 @@ fn mode_and_link_are_kept() {
 }
 
 #[test]
+fn owner_and_user_attributes_are_kept() {
+    let fixture = Fixture::new();
+    fixture.put("f", "old\n");
+    let path = fixture.path("f");
+    // Both need a system that allows it; what it allows must survive.
+    let _ = std::os::unix::fs::chown(&path, Some(1234), Some(4321));
+    let flags = rustix::fs::XattrFlags::empty();
+    let marked = rustix::fs::setxattr(&path, "user.note", b"kept", flags).is_ok();
+    let owner = |path| fs::metadata(path).map(|meta| (meta.uid(), meta.gid())).unwrap();
+    let before = owner(&path);
+    read_file(&fixture, "f");
+    let outcome = write_file(&fixture, "f", "new\n");
+    assert_eq!(owner(&path), before);
+    assert!(!outcome.content.contains("could not be kept"), "{}", outcome.content);
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(&path, "user.note", &mut value[..]);
+    assert_eq!(length.ok().map(|length| &value[..length]), marked.then_some(&b"kept"[..]));
+}
+
+#[test]
 fn what_cannot_be_kept_is_said() {
     let fixture = Fixture::new();
     fixture.put("f", "old\n");
