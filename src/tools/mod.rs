@@ -5,6 +5,8 @@
 //! outcome. Every fault of a tool is an [`Outcome`] that tells the model what to do next.
 
 pub mod arguments;
+pub mod clean;
+pub mod collect;
 pub mod edit;
 pub mod glob;
 pub mod grep;
@@ -14,6 +16,7 @@ pub mod paths;
 pub mod read;
 pub mod registry;
 pub mod save;
+pub mod schema;
 pub mod shell;
 pub mod walk;
 pub mod write;
