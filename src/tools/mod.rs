@@ -5,6 +5,8 @@
 //! outcome. Every fault of a tool is an [`Outcome`] that tells the model what to do next.
 
 pub mod arguments;
+pub mod clean;
+pub mod collect;
 pub mod diff;
 pub mod edit;
 #[cfg(test)]
@@ -18,6 +20,7 @@ pub mod paths;
 pub mod read;
 pub mod registry;
 pub mod save;
+pub mod schema;
 pub mod shell;
 pub mod text;
 pub mod walk;
