@@ -104,7 +104,7 @@ impl Assembler {
         self.streamed |= delta.is_some();
         let message = if self.streamed { None } else { choice.message };
         self.streamed |= message.is_some();
-        if let Some(delta) = delta.or(message) {
+        if let Some(delta) = delta.or(message.map(|message| *message)) {
             self.push_delta(delta, origin, on_delta);
         }
         if self.finish.is_empty() {

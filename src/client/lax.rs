@@ -44,6 +44,8 @@ pub(super) fn lax<'de, D: Deserializer<'de>, T: Lax<'de>>(from: D) -> Result<T, 
 /// A struct that is read from a JSON object.
 pub(super) trait Record {}
 
+impl<T: Record> Record for Box<T> {}
+
 /// An element of a list, taken as tolerantly as a field.
 struct Element<T>(T);
 

@@ -125,7 +125,11 @@ impl SseDecoder {
             self.data.push('\n');
         }
         self.has_data = true;
-        self.data.push_str(&String::from_utf8_lossy(value));
+        // The strict check is many times faster than the lossy one, and nearly always enough.
+        match std::str::from_utf8(value) {
+            Ok(text) => self.data.push_str(text),
+            Err(_) => self.data.push_str(&String::from_utf8_lossy(value)),
+        }
     }
 
     fn dispatch(&mut self, on_event: &mut dyn FnMut(Event<'_>) -> Flow) -> Flow {
