@@ -160,7 +160,6 @@ impl Splitter {
         let begun = self.emit_thinking(inside, begun, out);
         self.state = State::Thinking { close, begun };
         if rest.is_some() {
-            self.space.clear();
             self.state = State::After;
         }
         rest

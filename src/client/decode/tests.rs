@@ -286,6 +286,14 @@ const DIALECTS: &[(&str, &[&str], &[&str])] = &[
         &["a {}", "b {}"],
     ),
     (
+        "one constant id, and the same call twice on purpose",
+        &[
+            r#"{"index":0,"id":"call","function":{"name":"a","arguments":"{\"x\":1}"}}"#,
+            r#"{"index":1,"id":"call","function":{"name":"a","arguments":"{\"x\":1}"}}"#,
+        ],
+        &[r#"a {"x":1}"#, r#"a {"x":1}"#],
+    ),
+    (
         "one constant id without index, told apart by name",
         &[
             r#"{"id":"call","function":{"name":"a","arguments":"{\"x\":1}"}}"#,
@@ -486,6 +494,7 @@ fn an_answer_is_whole_only_with_an_end() {
         (half.clone(), Error, Some(Incomplete)),
         (format!("{whole}{half}"), Error, Some(Incomplete)),
         (format!("{half}{}", finish("length")), Length, None),
+        (format!("{text}{}{}", finish("length"), finish("stop")), Length, None),
         (format!("{half}{}", finish("tool_calls")), ToolCalls, None),
         (format!("{text}{}", finish("tool_calls")), Stop, None),
     ];
@@ -673,6 +682,7 @@ fn usage_is_found_wherever_it_is() {
         (r#"{"usage":{"prompt_tokens":9,"prompt_token_details":{"cached_tokens":6}}}"#, (9, 0, 6)),
         (r#"{"usage":{"prompt_tokens":9},"timings":{"cache_n":5}}"#, (9, 0, 5)),
         (r#"{"usage":{"prompt_tokens":9,"cached_tokens":-3}}"#, (9, 0, 0)),
+        (r#"{"usage":{"prompt_tokens":9,"cached_tokens":30}}"#, (9, 0, 9)),
         (r#"{"choices":[{"usage":{"prompt_tokens":2}}]}"#, (2, 0, 0)),
         (r#"{"x_groq":{"usage":{"prompt_tokens":3}}}"#, (3, 0, 0)),
     ];
