@@ -16,4 +16,4 @@ mod objects;
 pub mod profile;
 pub mod sse;
 mod surrogate;
-mod think;
+pub mod think;
