@@ -1,7 +1,8 @@
 //! One chunk of a chat completion as it is on the wire, in any provider's dialect.
 //!
 //! Every field may be missing, null or of another type; unknown ones are skipped. Strings are
-//! borrowed from the event's text. What the fields mean together is [`super::assemble`]'s business.
+//! borrowed from the event's text, and what is large and rare is boxed, which keeps the ordinary
+//! chunk small. What the fields mean together is [`super::assemble`]'s business.
 
 use std::borrow::Cow;
 
@@ -21,9 +22,9 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow, deserialize_with = "lax")]
     pub(super) choices: Vec<Choice<'a>>,
     #[serde(deserialize_with = "lax")]
-    usage: Option<WireUsage>,
+    usage: Option<Box<WireUsage>>,
     #[serde(deserialize_with = "lax")]
-    x_groq: Option<Nested>,
+    x_groq: Option<Box<Nested>>,
     #[serde(deserialize_with = "lax")]
     timings: Option<Timings>,
     #[serde(borrow, deserialize_with = "lax")]
@@ -53,11 +54,11 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Delta<'a>>,
     /// The whole answer, where a server does not stream.
     #[serde(borrow, deserialize_with = "lax")]
-    pub(super) message: Option<Delta<'a>>,
+    pub(super) message: Option<Box<Delta<'a>>>,
     #[serde(borrow, deserialize_with = "lax")]
     pub(super) finish_reason: Cow<'a, str>,
     #[serde(deserialize_with = "lax")]
-    usage: Option<WireUsage>,
+    usage: Option<Box<WireUsage>>,
     #[serde(deserialize_with = "lax")]
     error: Present,
 }
@@ -262,7 +263,7 @@ struct Details {
 #[serde(default)]
 struct Nested {
     #[serde(deserialize_with = "lax")]
-    usage: Option<WireUsage>,
+    usage: Option<Box<WireUsage>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -329,10 +330,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     /// The parser's, when the data is no JSON object in any reading.
-    pub(super) fn parse(
-        data: &'a str,
-        spare: &'a mut String,
-    ) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse(data: &'a str, spare: &'a mut String) -> Result<Self, serde_json::Error> {
         let strict = serde_json::from_str(data);
         if strict.is_ok() {
             return strict;
@@ -346,9 +344,9 @@ impl<'a> Chunk<'a> {
     /// The tokens it reports, wherever in it they are.
     pub(super) fn usage(&self) -> Option<Usage> {
         let cache_n = self.timings.as_ref().and_then(|timings| timings.cache_n);
-        let in_choices = self.choices.iter().filter_map(|choice| choice.usage);
-        let nested = self.x_groq.as_ref().and_then(|nested| nested.usage);
-        let mut all = self.usage.into_iter().chain(in_choices).chain(nested);
+        let in_choices = self.choices.iter().filter_map(|choice| choice.usage.as_deref());
+        let nested = self.x_groq.as_ref().and_then(|nested| nested.usage.as_deref());
+        let mut all = self.usage.as_deref().into_iter().chain(in_choices).chain(nested);
         all.find_map(|usage| usage.normal(cache_n))
     }
 

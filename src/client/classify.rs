@@ -246,7 +246,7 @@ fn from_said(said: &Said, status: Option<u16>) -> ProviderError {
         error.asked = said.asked.or(asked);
     }
     if error.message.is_empty() {
-        error.message = "the provider gave no reason".to_owned();
+        error.message.push_str("the provider gave no reason");
     }
     error
 }
@@ -264,9 +264,10 @@ fn from_text(text: &str, html: bool, status: Option<u16>, url: &str) -> Provider
     } else if !error.retryable() {
         error.message = clean(&format!("{url} answered: {}", error.message), MAX_MESSAGE);
     }
-    // A gateway's page about a passing fault is not the fault of the address.
-    let passing = error.retryable() && status.is_some_and(|status| status >= 300);
-    if !passing && (markup || matches!(status, Some(404 | 405))) {
+    // A gateway's page about its own limits or a passing fault is not the fault of the address.
+    let gateway = error.retryable() || error.kind == ErrorKind::Overflow;
+    let at_home = gateway && status.is_some_and(|status| status >= 300);
+    if !at_home && (markup || matches!(status, Some(404 | 405))) {
         error.kind = ErrorKind::NotAnApi;
     }
     error
@@ -276,9 +277,9 @@ fn from_text(text: &str, html: bool, status: Option<u16>, url: &str) -> Provider
 /// a cut is marked.
 pub(super) fn clean(text: &str, max: usize) -> String {
     let plain = |c: char| if c == '\t' { ' ' } else { c };
-    let shown = text.trim().chars().map(plain).filter(|c| *c == '\n' || !c.is_control());
+    let mut shown = text.trim().chars().map(plain).filter(|c| *c == '\n' || !c.is_control());
     let mut out: String = shown.clone().take(max).collect();
-    if shown.skip(max).next().is_some() {
+    if shown.nth(max).is_some() {
         out.push_str("… (cut)");
     }
     out

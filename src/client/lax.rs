@@ -44,6 +44,8 @@ pub(super) fn lax<'de, D: Deserializer<'de>, T: Lax<'de>>(from: D) -> Result<T, 
 /// A struct that is read from a JSON object.
 pub(super) trait Record {}
 
+impl<T: Record> Record for Box<T> {}
+
 /// An element of a list, taken as tolerantly as a field.
 struct Element<T>(T);
 
@@ -65,9 +67,7 @@ pub(super) fn elements<'de, A: SeqAccess<'de>, T: Lax<'de>>(
 }
 
 /// An object as the struct it stands for.
-pub(super) fn record<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
-    map: A,
-) -> Result<T, A::Error> {
+pub(super) fn record<'de, A: MapAccess<'de>, T: Deserialize<'de>>(map: A) -> Result<T, A::Error> {
     T::deserialize(MapAccessDeserializer::new(map))
 }
 

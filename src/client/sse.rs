@@ -82,10 +82,7 @@ impl SseDecoder {
     ///
     /// # Errors
     /// [`TooLong`] when that event passes [`MAX_EVENT`].
-    pub fn finish(
-        &mut self,
-        on_event: &mut dyn FnMut(Event<'_>) -> Flow,
-    ) -> Result<Flow, TooLong> {
+    pub fn finish(&mut self, on_event: &mut dyn FnMut(Event<'_>) -> Flow) -> Result<Flow, TooLong> {
         if !self.line.is_empty() {
             self.end_line(b"", on_event)?;
         }
@@ -128,7 +125,11 @@ impl SseDecoder {
             self.data.push('\n');
         }
         self.has_data = true;
-        self.data.push_str(&String::from_utf8_lossy(value));
+        // The strict check is many times faster than the lossy one, and nearly always enough.
+        match std::str::from_utf8(value) {
+            Ok(text) => self.data.push_str(text),
+            Err(_) => self.data.push_str(&String::from_utf8_lossy(value)),
+        }
     }
 
     fn dispatch(&mut self, on_event: &mut dyn FnMut(Event<'_>) -> Flow) -> Flow {

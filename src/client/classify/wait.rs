@@ -8,7 +8,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use regex::Regex;
 
 /// Longer waits than this are not believed.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const LONGEST: Duration = Duration::from_hours(7 * 24);
 
 /// What the headers say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(super) fn in_text(text: &str) -> Option<Duration> {
         .ok()
     });
     let found = PHRASE.as_ref()?.captures(text)?.get(1)?.as_str();
-    spelled(found.trim_end_matches(|c: char| c == '.' || c == ' ').trim_end_matches(" sec"))
+    spelled(found.trim_end_matches(['.', ' ']).trim_end_matches(" sec"))
 }
 
 fn http_date(value: &str) -> Option<Timestamp> {

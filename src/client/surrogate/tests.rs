@@ -36,8 +36,8 @@ proptest! {
         let mut joiner = Joiner::default();
         let mut out = String::new();
         for piece in units.chunks(size) {
-            let escaped: String = piece.iter().map(|unit| format!("\\u{unit:04x}")).collect();
-            let json = rewrite(&format!("\"{escaped}\""), park);
+            let escaped: Vec<String> = piece.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let json = rewrite(&format!("\"{}\"", escaped.concat()), park);
             let text: String = serde_json::from_str(&json).unwrap();
             out.push_str(&joiner.join(&text, true));
         }
