@@ -16,7 +16,7 @@ use super::glob::{Scope, scope, subject};
 use super::paths::Resolved;
 use super::walk::{self, LeftOut, Walk, missing};
 use super::{Effect, Outcome, Tool, ToolContext};
-use search::{Hits, Job};
+use search::{Hits, Job, Seeker};
 
 /// Matching lines in one result.
 const MAX_LINES: usize = 250;
@@ -148,28 +148,31 @@ fn place(args: &Args, glob: Option<&str>, context: &ToolContext<'_>) -> Result<P
 }
 
 fn search_file(file: &Resolved, job: &Job<'_>) -> Hits {
-    let mut hits = Hits::default();
-    let below = Path::new(&file.shown);
-    search::search(&mut hits, &mut search::searcher(job), job, file.real.clone(), below);
-    hits
+    let mut seeker = Seeker::new(job);
+    seeker.search(file.real.clone(), Path::new(&file.shown));
+    seeker.hits
 }
 
 fn search_below(scope: &Scope, job: &Job<'_>, workspace: &Path) -> (Hits, LeftOut) {
     let start = &scope.start.real;
     let walk = Walk { start, workspace, named: scope.named, cancel: job.cancel };
-    let new = || (Hits::default(), search::searcher(job));
-    let (parts, left_out) = walk::walk(&walk, new, |(hits, searcher), file| {
-        let below = file.path.strip_prefix(start).unwrap_or(&file.path).to_path_buf();
-        if !scope.pattern.matches(&below) {
-        } else if file.linked {
-            hits.links += 1;
-        } else {
-            search::search(hits, searcher, job, file.path, &below);
-        }
-    });
+    let (seekers, left_out) = walk::walk(
+        &walk,
+        || Seeker::new(job),
+        |seeker, file| {
+            let below = file.path.strip_prefix(start).unwrap_or(&file.path).to_path_buf();
+            if scope.pattern.matches(&below) {
+                if file.linked {
+                    seeker.hits.links += 1;
+                } else {
+                    seeker.search(file.path, &below);
+                }
+            }
+        },
+    );
     let mut all = Hits::default();
-    for (hits, _) in parts {
-        all.merge(hits, job.cap);
+    for seeker in seekers {
+        all.merge(seeker.hits, job.cap);
     }
     (all, left_out)
 }
