@@ -9,16 +9,14 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::query::Query;
+use super::{MAX_BYTES, Mode};
+use crate::tools::walk::{ByFolder, Until, open_file};
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, LineIter, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
 };
-use tokio_util::sync::CancellationToken;
-
-use super::query::Query;
-use super::{MAX_BYTES, Mode};
-use crate::tools::walk::{ByFolder, open_file};
 
 /// The longest line, and with a pattern that goes over line ends the largest file, that is
 /// searched, in bytes.
@@ -36,7 +34,7 @@ pub(super) struct Job<'a> {
     pub(super) context: usize,
     /// Matching lines that are kept; in the other modes, files.
     pub(super) cap: usize,
-    pub(super) cancel: &'a CancellationToken,
+    pub(super) until: Until<'a>,
 }
 
 /// One line of a file.
@@ -162,13 +160,14 @@ impl<'a> Seeker<'a> {
         let keep = job.mode == Mode::Content && hits.wants(&path, job.cap);
         let mut sink = Collect { job, matcher, keep, after_gap: false, file: FileHits::default() };
         let result = open_file(&path).and_then(|file| {
-            let reader = Watched { file, cancel: job.cancel };
+            let reader = Watched { file, until: job.until };
             searcher.search_reader(&*matcher, reader, &mut sink)
         });
         let file = sink.file;
         hits.searched += 1;
         match result {
             Err(error) if error.raw_os_error().is_some() => hits.unreadable += 1,
+            Err(_) if job.until.over() => {}
             Err(_) => hits.too_long += 1,
             Ok(()) => {}
         }
@@ -178,16 +177,16 @@ impl<'a> Seeker<'a> {
     }
 }
 
-/// A file that stops giving when the user interrupts.
+/// A file that stops giving when the search is over.
 pub(super) struct Watched<'a> {
     pub(super) file: File,
-    pub(super) cancel: &'a CancellationToken,
+    pub(super) until: Until<'a>,
 }
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.cancel.is_cancelled() {
-            return Err(io::Error::other("interrupted"));
+        if self.until.over() {
+            return Err(io::Error::other("the search is over"));
         }
         self.file.read(buffer)
     }
