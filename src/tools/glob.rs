@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::walk::{self, ByFolder, Found, LeftOut, Walk};
+use super::walk::{self, ByFolder, Found, LeftOut, Until, Walk};
 use super::{Effect, Outcome, Tool, ToolContext};
 pub(super) use pattern::{Scope, scope};
 
@@ -98,7 +98,7 @@ fn find(pattern: &str, scope: &Scope, context: &ToolContext<'_>) -> Outcome {
         start: &scope.start.real,
         workspace: &context.workspace.root,
         named: scope.named,
-        cancel: context.cancel,
+        until: Until::new(context.cancel),
     };
     let (parts, left_out) =
         walk::walk(&walk, Hits::default, |hits, file| visit(hits, file, scope, context));

@@ -14,9 +14,9 @@ use serde::Deserialize;
 
 use super::glob::{Scope, scope, subject};
 use super::paths::Resolved;
-use super::walk::{self, LeftOut, Walk, missing};
+use super::walk::{self, LeftOut, Until, Walk, missing};
 use super::{Effect, Outcome, Tool, ToolContext};
-use search::{Hits, Job};
+use search::{Hits, Job, Seeker};
 
 /// Matching lines in one result.
 const MAX_LINES: usize = 250;
@@ -107,16 +107,19 @@ fn grep(args: &Args, context: &ToolContext<'_>) -> Result<Outcome, String> {
     if lines > MAX_CONTEXT {
         notes.push(format!("[`context` is at most {MAX_CONTEXT}; {lines} was asked for.]"));
     }
+    if glob.is_some() && matches!(place, Place::File(_)) {
+        notes.push("[`glob` has no effect on a single file.]".to_owned());
+    }
     let lines = if mode == Mode::Content { lines.min(MAX_CONTEXT) } else { 0 };
     let job = Job {
         query: &query,
         mode,
         context: lines as usize,
         cap: if mode == Mode::Content { MAX_LINES } else { MAX_FILES },
-        cancel: context.cancel,
+        until: Until::new(context.cancel),
     };
     let (hits, left_out) = match &place {
-        Place::File(file) => (search_file(file, &job), LeftOut::default()),
+        Place::File(file) => search_file(file, &job),
         Place::Below(scope) => search_below(scope, &job, &context.workspace.root),
     };
     if context.cancelled() {
@@ -147,29 +150,32 @@ fn place(args: &Args, glob: Option<&str>, context: &ToolContext<'_>) -> Result<P
     Ok(Place::Below(scope(context.workspace, path, glob)?))
 }
 
-fn search_file(file: &Resolved, job: &Job<'_>) -> Hits {
-    let mut hits = Hits::default();
-    let below = Path::new(&file.shown);
-    search::search(&mut hits, &mut search::searcher(job), job, file.real.clone(), below);
-    hits
+fn search_file(file: &Resolved, job: &Job<'_>) -> (Hits, LeftOut) {
+    let mut seeker = Seeker::new(job);
+    seeker.search(file.real.clone(), Path::new(&file.shown));
+    (seeker.hits, LeftOut { late: job.until.is_late(), ..LeftOut::default() })
 }
 
 fn search_below(scope: &Scope, job: &Job<'_>, workspace: &Path) -> (Hits, LeftOut) {
     let start = &scope.start.real;
-    let walk = Walk { start, workspace, named: scope.named, cancel: job.cancel };
-    let new = || (Hits::default(), search::searcher(job));
-    let (parts, left_out) = walk::walk(&walk, new, |(hits, searcher), file| {
-        let below = file.path.strip_prefix(start).unwrap_or(&file.path).to_path_buf();
-        if !scope.pattern.matches(&below) {
-        } else if file.linked {
-            hits.links += 1;
-        } else {
-            search::search(hits, searcher, job, file.path, &below);
-        }
-    });
+    let walk = Walk { start, workspace, named: scope.named, until: job.until };
+    let (seekers, left_out) = walk::walk(
+        &walk,
+        || Seeker::new(job),
+        |seeker, file| {
+            let below = file.path.strip_prefix(start).unwrap_or(&file.path).to_path_buf();
+            if scope.pattern.matches(&below) {
+                if file.linked {
+                    seeker.hits.links += 1;
+                } else {
+                    seeker.search(file.path, &below);
+                }
+            }
+        },
+    );
     let mut all = Hits::default();
-    for (hits, _) in parts {
-        all.merge(hits, job.cap);
+    for seeker in seekers {
+        all.merge(seeker.hits, job.cap);
     }
     (all, left_out)
 }

@@ -10,32 +10,34 @@
 //! at the ignore files of every folder up to the root of the file system.
 
 mod missing;
+mod queue;
 mod rules;
 #[cfg(test)]
 pub(super) mod tests;
+mod told;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::paths::Resolved;
 pub(super) use missing::missing;
+use queue::Queue;
 use rules::Rules;
+pub(super) use told::{ByFolder, shown};
 
 /// The most threads that one walk uses.
 const MAX_THREADS: usize = 8;
 /// Files handed to a thread at once.
 const HANDFUL: usize = 16;
-/// Entries of one folder read between two looks at the cancel token.
-const CANCEL_EVERY: usize = 256;
-/// Folders named in a count by folder.
-const MAX_FOLDERS: usize = 30;
+/// Entries of one folder read between two looks at the end of the search.
+const LOOK_EVERY: usize = 256;
+/// How long one search may take. What it has by then is told as such.
+const MAX_TIME: Duration = Duration::from_mins(1);
 
 /// What to walk.
 pub(super) struct Walk<'a> {
@@ -46,7 +48,31 @@ pub(super) struct Walk<'a> {
     /// The model named this folder, so it is looked into even if all that it holds is ignored.
     pub(super) named: bool,
     /// Ends the walk early.
-    pub(super) cancel: &'a CancellationToken,
+    pub(super) until: Until<'a>,
+}
+
+/// When a search ends, done or not.
+#[derive(Clone, Copy)]
+pub(super) struct Until<'a> {
+    cancel: &'a CancellationToken,
+    deadline: Instant,
+}
+
+impl<'a> Until<'a> {
+    /// From now until the time is up or the user interrupts.
+    pub(super) fn new(cancel: &'a CancellationToken) -> Self {
+        Self { cancel, deadline: Instant::now() + MAX_TIME }
+    }
+
+    /// Whether it is time to end.
+    pub(super) fn over(&self) -> bool {
+        self.cancel.is_cancelled() || self.is_late()
+    }
+
+    /// Whether the time is up.
+    pub(super) fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
 }
 
 /// A file on the way.
@@ -68,6 +94,8 @@ pub(super) struct LeftOut {
     pub(super) special: u64,
     /// Folders and files that could not be read.
     pub(super) unreadable: u64,
+    /// The time was up before all was seen.
+    pub(super) late: bool,
 }
 
 impl LeftOut {
@@ -81,6 +109,9 @@ impl LeftOut {
     /// The line for the result, where there is something to say.
     pub(super) fn note(&self) -> Option<String> {
         let mut parts = Vec::new();
+        if self.late {
+            parts.push(format!("all after the first {} seconds", MAX_TIME.as_secs()));
+        }
         if self.ignored > 0 {
             parts.push("what git ignores (name it in `path` to look there)".to_owned());
         }
@@ -124,7 +155,7 @@ pub(super) fn walk<S: Send>(
         }
         done
     });
-    let mut left_out = LeftOut::default();
+    let mut left_out = LeftOut { late: walk.until.is_late(), ..LeftOut::default() };
     let states = done.into_iter().map(|(state, part)| {
         left_out.add(part);
         state
@@ -133,21 +164,21 @@ pub(super) fn walk<S: Send>(
 }
 
 /// One thread's part.
-fn work(walk: &Walk<'_>, queue: &Queue, mut visit: impl FnMut(Found)) -> LeftOut {
+fn work(walk: &Walk<'_>, queue: &Queue<Job>, mut visit: impl FnMut(Found)) -> LeftOut {
     let mut left_out = LeftOut::default();
     while let Some((job, _busy)) = queue.next() {
         match job {
             Job::Folder(folder) => queue.add(open(walk, folder, &mut left_out)),
             Job::Files(files) => {
                 for file in files {
-                    if walk.cancel.is_cancelled() {
+                    if walk.until.over() {
                         return left_out;
                     }
                     visit(file);
                 }
             }
         }
-        if walk.cancel.is_cancelled() {
+        if walk.until.over() {
             break;
         }
     }
@@ -173,10 +204,10 @@ struct Listing {
     has_rules: bool,
 }
 
-fn list(path: &Path, cancel: &CancellationToken) -> io::Result<Listing> {
+fn list(path: &Path, until: Until<'_>) -> io::Result<Listing> {
     let mut listing = Listing::default();
     for (index, entry) in fs::read_dir(path)?.enumerate() {
-        if index % CANCEL_EVERY == 0 && cancel.is_cancelled() {
+        if index % LOOK_EVERY == 0 && until.over() {
             break;
         }
         let entry = entry?;
@@ -192,7 +223,7 @@ fn list(path: &Path, cancel: &CancellationToken) -> io::Result<Listing> {
 
 /// Reads a folder and makes jobs of what it holds.
 fn open(walk: &Walk<'_>, folder: Folder, left_out: &mut LeftOut) -> Vec<Job> {
-    let Ok(listing) = list(&folder.path, walk.cancel) else {
+    let Ok(listing) = list(&folder.path, walk.until) else {
         left_out.unreadable += 1;
         return Vec::new();
     };
@@ -252,65 +283,6 @@ fn jobs(
     jobs
 }
 
-/// What is still to do. A lock, because a thread without work must sleep until another finds some.
-struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-struct State {
-    jobs: Vec<Job>,
-    /// Threads at work, which may add jobs.
-    busy: usize,
-}
-
-impl Queue {
-    fn new(first: Job) -> Self {
-        let state = State { jobs: vec![first], busy: 0 };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The next job, with a token to hold while it is done. Waits while others may still add one;
-    /// nothing once all is done.
-    fn next(&self) -> Option<(Job, Busy<'_>)> {
-        let mut state = self.lock();
-        loop {
-            if let Some(job) = state.jobs.pop() {
-                state.busy += 1;
-                return Some((job, Busy(self)));
-            }
-            if state.busy == 0 {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn add(&self, jobs: Vec<Job>) {
-        if !jobs.is_empty() {
-            self.lock().jobs.extend(jobs);
-            self.changed.notify_all();
-        }
-    }
-}
-
-/// A thread at work; dropped also when the work panics, or the others would wait for ever.
-struct Busy<'a>(&'a Queue);
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.busy -= 1;
-        if state.busy == 0 {
-            self.0.changed.notify_all();
-        }
-    }
-}
-
 /// Opens a file that a walk found. If it has become a link or a pipe since, that neither leads
 /// out nor blocks.
 pub(super) fn open_file(path: &Path) -> io::Result<fs::File> {
@@ -324,62 +296,4 @@ pub(super) fn open_file(path: &Path) -> io::Result<fs::File> {
         options.custom_flags(i32::try_from(flags).unwrap_or_default());
     }
     options.open(path)
-}
-
-/// A path below the start as the model sees it. Control characters are escaped, or a file's name
-/// could pass for several lines.
-pub(super) fn shown(start: &Resolved, path: &Path) -> String {
-    let below = path.strip_prefix(&start.real).unwrap_or(path);
-    let joined = match start.shown.as_str() {
-        folder if below.as_os_str().is_empty() => PathBuf::from(folder),
-        "" | "." => below.to_path_buf(),
-        folder => Path::new(folder).join(below),
-    };
-    let text = joined.to_string_lossy();
-    if !text.contains(char::is_control) {
-        return text.into_owned();
-    }
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
-}
-
-/// Counts by folder just below the start, for results that are cut: a cut must not hide that
-/// there is something elsewhere.
-#[derive(Debug, Default)]
-pub(super) struct ByFolder(BTreeMap<String, u64>);
-
-impl ByFolder {
-    /// Counts for a file's folder; `below` is the file's path relative to the start.
-    pub(super) fn count(&mut self, below: &Path, count: u64) {
-        let mut names = below.components();
-        let first = names.next().map(|name| name.as_os_str().to_string_lossy());
-        let folder = first.filter(|_| names.next().is_some()).unwrap_or_else(|| ".".into());
-        if let Some(sum) = self.0.get_mut(folder.as_ref()) {
-            *sum += count;
-        } else {
-            self.0.insert(folder.into_owned(), count);
-        }
-    }
-
-    /// Takes in another thread's counts.
-    pub(super) fn add(&mut self, other: Self) {
-        for (folder, count) in other.0 {
-            *self.0.entry(folder).or_default() += count;
-        }
-    }
-
-    /// `src 120, docs 3`, largest first.
-    pub(super) fn text(&self) -> String {
-        let mut folders: Vec<_> = self.0.iter().collect();
-        folders.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let rest = folders.len().saturating_sub(MAX_FOLDERS);
-        let named = folders.iter().take(MAX_FOLDERS);
-        let mut parts: Vec<_> =
-            named.map(|(folder, count)| format!("{} {count}", folder.escape_debug())).collect();
-        if rest > 0 {
-            parts.push(format!("and {rest} more folders"));
-        }
-        parts.join(", ")
-    }
 }

@@ -9,16 +9,14 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use grep_matcher::Matcher;
+use super::query::Query;
+use super::{MAX_BYTES, Mode};
+use crate::tools::walk::{ByFolder, Until, open_file};
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, LineIter, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
 };
-use tokio_util::sync::CancellationToken;
-
-use super::query::Query;
-use super::{MAX_BYTES, Mode};
-use crate::tools::walk::{ByFolder, open_file};
 
 /// The longest line, and with a pattern that goes over line ends the largest file, that is
 /// searched, in bytes.
@@ -36,7 +34,7 @@ pub(super) struct Job<'a> {
     pub(super) context: usize,
     /// Matching lines that are kept; in the other modes, files.
     pub(super) cap: usize,
-    pub(super) cancel: &'a CancellationToken,
+    pub(super) until: Until<'a>,
 }
 
 /// One line of a file.
@@ -86,6 +84,18 @@ impl Hits {
         !full || self.kept.last_key_value().is_some_and(|(last, _)| path < last.as_path())
     }
 
+    /// Counts a file with matches, and keeps it if it could be shown.
+    fn book(&mut self, path: PathBuf, below: &Path, mut file: FileHits, job: &Job<'_>) {
+        self.files += 1;
+        self.matches += file.matches;
+        self.folders.count(below, if job.mode == Mode::Files { 1 } else { file.matches });
+        if self.wants(&path, job.cap) {
+            file.cost = file.lines.iter().filter(|line| line.hit).count().max(1);
+            file.bytes += path.as_os_str().len();
+            self.keep(path, file, job.cap);
+        }
+    }
+
     /// Keeps a file, and drops the last ones that a result has no room for any more.
     fn keep(&mut self, path: PathBuf, file: FileHits, cap: usize) {
         self.kept_cost += file.cost;
@@ -117,67 +127,66 @@ impl Hits {
     }
 }
 
-/// A searcher for this job; one per thread. Files are not mapped into memory: a mapped file that
-/// shrinks ends the process.
-pub(super) fn searcher(job: &Job<'_>) -> Searcher {
-    let mut builder = SearcherBuilder::new();
-    builder
-        .line_number(true)
-        .multi_line(job.query.multi_line)
-        .before_context(job.context)
-        .after_context(job.context)
-        .heap_limit(Some(MAX_SPAN))
-        .binary_detection(BinaryDetection::convert(0));
-    if !job.query.multi_line {
-        builder.line_terminator(grep_matcher::LineTerminator::crlf());
-    }
-    builder.build()
+/// One thread's tools and what it has found. The matcher is a copy, because threads that share one
+/// wait for each other.
+pub(super) struct Seeker<'a> {
+    job: &'a Job<'a>,
+    searcher: Searcher,
+    matcher: RegexMatcher,
+    pub(super) hits: Hits,
 }
 
-/// Searches one file and books the result. `below` is its path from the start.
-pub(super) fn search(
-    hits: &mut Hits,
-    searcher: &mut Searcher,
-    job: &Job<'_>,
-    path: PathBuf,
-    below: &Path,
-) {
-    let keep = job.mode == Mode::Content && hits.wants(&path, job.cap);
-    let mut sink = Collect { job, keep, after_gap: false, file: FileHits::default() };
-    let result = open_file(&path).and_then(|file| {
-        let reader = Watched { file, cancel: job.cancel };
-        searcher.search_reader(&job.query.matcher, reader, &mut sink)
-    });
-    hits.searched += 1;
-    match result {
-        Err(error) if error.raw_os_error().is_some() => hits.unreadable += 1,
-        Err(_) => hits.too_long += 1,
-        Ok(()) => {}
+impl<'a> Seeker<'a> {
+    /// Files are not mapped into memory: a mapped file that shrinks ends the process.
+    pub(super) fn new(job: &'a Job<'a>) -> Self {
+        let mut builder = SearcherBuilder::new();
+        builder
+            .line_number(true)
+            .multi_line(job.query.multi_line)
+            .before_context(job.context)
+            .after_context(job.context)
+            .heap_limit(Some(MAX_SPAN))
+            .binary_detection(BinaryDetection::convert(0));
+        if !job.query.multi_line {
+            builder.line_terminator(LineTerminator::crlf());
+        }
+        let matcher = job.query.matcher.clone();
+        Self { job, searcher: builder.build(), matcher, hits: Hits::default() }
     }
-    let mut file = sink.file;
-    if file.matches == 0 {
-        return;
-    }
-    hits.files += 1;
-    hits.matches += file.matches;
-    hits.folders.count(below, if job.mode == Mode::Files { 1 } else { file.matches });
-    if hits.wants(&path, job.cap) {
-        file.cost = file.lines.iter().filter(|line| line.hit).count().max(1);
-        file.bytes += path.as_os_str().len();
-        hits.keep(path, file, job.cap);
+
+    /// Searches one file and books the result. `below` is its path from the start.
+    pub(super) fn search(&mut self, path: PathBuf, below: &Path) {
+        let Self { job, searcher, matcher, hits } = self;
+        let keep = job.mode == Mode::Content && hits.wants(&path, job.cap);
+        let mut sink = Collect { job, matcher, keep, after_gap: false, file: FileHits::default() };
+        let result = open_file(&path).and_then(|file| {
+            let reader = Watched { file, until: job.until };
+            searcher.search_reader(&*matcher, reader, &mut sink)
+        });
+        let file = sink.file;
+        hits.searched += 1;
+        match result {
+            Err(error) if error.raw_os_error().is_some() => hits.unreadable += 1,
+            Err(_) if job.until.over() => {}
+            Err(_) => hits.too_long += 1,
+            Ok(()) => {}
+        }
+        if file.matches > 0 {
+            hits.book(path, below, file, job);
+        }
     }
 }
 
-/// A file that stops giving when the user interrupts.
+/// A file that stops giving when the search is over.
 pub(super) struct Watched<'a> {
     pub(super) file: File,
-    pub(super) cancel: &'a CancellationToken,
+    pub(super) until: Until<'a>,
 }
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.cancel.is_cancelled() {
-            return Err(io::Error::other("interrupted"));
+        if self.until.over() {
+            return Err(io::Error::other("the search is over"));
         }
         self.file.read(buffer)
     }
@@ -186,6 +195,7 @@ impl Read for Watched<'_> {
 /// Takes down the lines of one file.
 struct Collect<'a> {
     job: &'a Job<'a>,
+    matcher: &'a RegexMatcher,
     keep: bool,
     after_gap: bool,
     file: FileHits,
@@ -215,7 +225,7 @@ impl Sink for Collect<'_> {
         for line in LineIter::new(searcher.line_terminator().as_byte(), found.bytes()) {
             self.file.matches += 1;
             if self.has_room() {
-                self.push(number, true, clip(line, Some(&self.job.query.matcher)));
+                self.push(number, true, clip(line, Some(self.matcher)));
             }
             number = number.map(|number| number + 1);
         }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::event::FileChange;
+use crate::tools::paths::Resolved;
 use crate::tools::paths::Workspace;
 use crate::tools::{Journal, Outcome, Tool, ToolContext};
 
@@ -88,7 +89,8 @@ impl Tree {
     /// The files that a walk visits below a folder, and what it left out.
     fn walk(&self, start: &str, named: bool) -> (BTreeSet<String>, LeftOut) {
         let start = self.root.join(start).canonicalize().unwrap();
-        let walk = Walk { start: &start, workspace: &self.root, named, cancel: &self.cancel };
+        let walk =
+            Walk { start: &start, workspace: &self.root, named, until: Until::new(&self.cancel) };
         let (parts, left_out) = super::walk(&walk, Vec::new, |paths, file| paths.push(file.path));
         let below = |path: &PathBuf| {
             let below = path.strip_prefix(&self.root).unwrap_or(path);
@@ -315,7 +317,8 @@ fn what_cannot_be_read_is_counted() {
     assert_eq!(left_out, LeftOut { special: 2, ..LeftOut::default() });
     assert_eq!(left_out.note().unwrap(), "[Left out: pipes, sockets or devices (2).]");
     let gone = tree.root.join("gone");
-    let walk = Walk { start: &gone, workspace: &tree.root, named: true, cancel: &tree.cancel };
+    let walk =
+        Walk { start: &gone, workspace: &tree.root, named: true, until: Until::new(&tree.cancel) };
     let (_, left_out) = super::walk(&walk, || (), |(), _| ());
     assert_eq!(left_out, LeftOut { unreadable: 1, ..LeftOut::default() });
 }
@@ -325,8 +328,12 @@ fn a_cancelled_walk_stops() {
     let names: Vec<String> = (0..2_000).map(|index| format!("d{}/f{index}", index % 40)).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let tree = Tree::new(&files);
-    let walk =
-        Walk { start: &tree.root, workspace: &tree.root, named: false, cancel: &tree.cancel };
+    let walk = Walk {
+        start: &tree.root,
+        workspace: &tree.root,
+        named: false,
+        until: Until::new(&tree.cancel),
+    };
     let (counts, _) = super::walk(
         &walk,
         || 0_usize,
@@ -339,10 +346,24 @@ fn a_cancelled_walk_stops() {
 }
 
 #[test]
+fn a_late_walk_stops_and_says_so() {
+    let tree = Tree::new(&[("a", ""), ("b/c", "")]);
+    let until = Until { cancel: &tree.cancel, deadline: Instant::now() };
+    let walk = Walk { start: &tree.root, workspace: &tree.root, named: false, until };
+    let (counts, left_out) = super::walk(&walk, || 0, |count, _| *count += 1);
+    assert_eq!(counts.iter().sum::<i32>(), 0);
+    assert_eq!(left_out.note().unwrap(), "[Left out: all after the first 60 seconds.]");
+}
+
+#[test]
 fn a_panic_ends_the_walk_and_reaches_the_caller() {
     let tree = Tree::new(&[("a/b", ""), ("c/d", ""), ("e/f", "")]);
-    let walk =
-        Walk { start: &tree.root, workspace: &tree.root, named: false, cancel: &tree.cancel };
+    let walk = Walk {
+        start: &tree.root,
+        workspace: &tree.root,
+        named: false,
+        until: Until::new(&tree.cancel),
+    };
     let panicked =
         std::panic::catch_unwind(|| super::walk(&walk, || (), |(), _| panic!("at work")));
     assert!(panicked.is_err());
