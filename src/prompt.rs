@@ -106,9 +106,8 @@ fn defuse(text: &str) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         safe.push_str(before);
         let name = after.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
-        let is_frame = name
-            .get(..FRAME.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(FRAME));
+        let is_frame =
+            name.get(..FRAME.len()).is_some_and(|start| start.eq_ignore_ascii_case(FRAME));
         safe.push_str(if is_frame { "&lt;" } else { "<" });
         rest = after;
     }

@@ -121,7 +121,10 @@ fn sessions_to_go_on_with() {
 #[test]
 fn wrong_usage_says_what_and_what_to_do() {
     let cases: &[(&[&str], &str)] = &[
-        (&["--effort", "huge"], "error: invalid value 'huge' for '--effort <LEVEL>': possible values: off, low, medium, high, max\nhelp: "),
+        (
+            &["--effort", "huge"],
+            "error: invalid value 'huge' for '--effort <LEVEL>': possible values: off, low, medium, high, max\nhelp: ",
+        ),
         (&["--permission-mode", "yolo"], "possible values: plan, ask, auto, full"),
         (&["--output-format", "xml", "-p", "x"], "possible values: text, json, stream-json"),
         (&["--context-window", "0"], "'0' for '--context-window <TOKENS>'"),
@@ -130,7 +133,11 @@ fn wrong_usage_says_what_and_what_to_do() {
         (&["--model", ""], "it is empty"),
         (&["completions", "cmd.com"], "possible values: bash"),
         (&["--modle", "x"], "help: a similar argument exists: '--model'"),
-        (&["--what"], "error: unexpected argument '--what' found\nhelp: "),
+        (
+            &["--what"],
+            "error: unexpected argument '--what' found\nhelp: see `xsh --help`; a prompt that begins with a dash goes after --",
+        ),
+        (&["-p", "- one\n- two"], "a prompt that begins with a dash goes after --"),
         (&["fix", "the", "test"], "help: put the whole prompt in one pair of quotes"),
         (&["-p", "fix", "the"], "help: put the whole prompt in one pair of quotes"),
         (&["-p", "fix", "the", "test"], "help: put the whole prompt in one pair of quotes"),
@@ -142,7 +149,7 @@ fn wrong_usage_says_what_and_what_to_do() {
         (&["--dangerously-skip-permissions", "--permission-mode", "ask"], "cannot be used with"),
         (&["--output-format", "json"], "--print"),
         (&["sessions", "show"], "<ID|PATH>"),
-        (&["-C"], "-C"),
+        (&["-C"], "a value is required for '--cd <DIR>'"),
     ];
     for (line, part) in cases {
         let text = error(line);

@@ -123,8 +123,9 @@ async fn get(port: u16, path: &str) -> Option<Vec<u8>> {
 
 async fn exchange(port: u16, path: &str) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-    let request =
-        format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     let mut limited = stream.take(MAX_ANSWER);

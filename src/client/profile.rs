@@ -115,6 +115,7 @@ pub enum EffortStyle {
 
 /// Everything in which one provider differs from another.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one per field")]
 pub struct Profile {
     /// The preset's name.
     pub name: &'static str,

@@ -17,10 +17,7 @@ impl Environment {
     /// Reads it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     pub fn read() -> Self {
-        Self {
-            variables: std::env::vars_os().collect(),
-            current_dir: std::env::current_dir().ok(),
-        }
+        Self { variables: std::env::vars_os().collect(), current_dir: std::env::current_dir().ok() }
     }
 
     /// One made of these variables.

@@ -35,9 +35,28 @@ const USER_KEYS: &[&str] =
 /// Never a setting in any project, but plausible there: named and left out like [`USER_KEYS`],
 /// because a hostile file must neither work nor keep xsh from starting.
 const SUSPECT_KEYS: &[&str] = &[
-    "api_key", "key", "token", "headers", "extra_headers", "extra_body", "proxy", "env",
-    "permissions", "allowed_tools", "disallowed_tools", "auto_approve", "trust", "sandbox",
-    "add_dirs", "hooks", "commands", "command", "shell", "mcp", "mcp_servers", "tools",
+    "api_key",
+    "key",
+    "token",
+    "headers",
+    "extra_headers",
+    "extra_body",
+    "proxy",
+    "env",
+    "permissions",
+    "allowed_tools",
+    "disallowed_tools",
+    "auto_approve",
+    "trust",
+    "sandbox",
+    "add_dirs",
+    "hooks",
+    "commands",
+    "command",
+    "shell",
+    "mcp",
+    "mcp_servers",
+    "tools",
     "system_prompt",
 ];
 
@@ -148,7 +167,11 @@ fn leave_out(table: &mut DeTable<'_>) -> Vec<String> {
     ignored
 }
 
-fn refuse_keys_in_files(path: &Path, text: &str, table: &DeTable<'_>) -> Result<Vec<String>, Error> {
+fn refuse_keys_in_files(
+    path: &Path,
+    text: &str,
+    table: &DeTable<'_>,
+) -> Result<Vec<String>, Error> {
     let tables = table.iter().filter_map(|(_, value)| value.get_ref().as_table());
     let nested = tables.flat_map(|table| table.iter().filter_map(|(_, v)| v.get_ref().as_table()));
     for table in std::iter::once(table).chain(nested) {

@@ -59,6 +59,10 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
 #[derive(Default)]
 struct Search {
     found: Found,
@@ -72,7 +76,7 @@ impl Search {
         let warning = match self.read(path, inside) {
             Ok(Some(note)) => note,
             Ok(None) => return,
-            Err(e) if inside.is_none() && e.kind() == std::io::ErrorKind::NotFound => return,
+            Err(e) if inside.is_none() && is_absent(&e) => return,
             Err(e) => format!("not read: {e}"),
         };
         self.found.warnings.push(format!("{}: {warning}", path.display()));
@@ -103,7 +107,7 @@ impl Search {
         self.total += text.len();
         let note = is_cut.then(|| cut_note(text.len(), metadata.len()));
         if let Some(note) = &note {
-            text.push_str(&format!("\n[{note}]\n"));
+            text.push_str(&["\n[", note, "]\n"].concat());
         }
         self.found.files.push(Instruction { path: path.display().to_string(), text });
         Ok(note)

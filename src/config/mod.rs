@@ -192,6 +192,13 @@ pub struct Config {
 impl Config {
     /// The endpoint and the model, or what is missing and how to get it (exit 2).
     pub fn ready(&self) -> Result<(&Endpoint, &Setting<String>), Error> {
+        let endpoint = self.reachable()?;
+        let model = self.model.as_ref().ok_or_else(|| no_model(endpoint))?;
+        Ok((endpoint, model))
+    }
+
+    /// The endpoint with its key, where a model is not needed yet.
+    pub fn reachable(&self) -> Result<&Endpoint, Error> {
         let endpoint = self.endpoint.as_ref().ok_or_else(nothing_found)?;
         let profile = endpoint.profile;
         if endpoint.key.is_none() && needs_own_key(endpoint) {
@@ -201,8 +208,7 @@ impl Config {
             )
             .help("set it in the environment, or choose another provider with --provider"));
         }
-        let model = self.model.as_ref().ok_or_else(|| no_model(endpoint))?;
-        Ok((endpoint, model))
+        Ok(endpoint)
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::endpoint::{host, is_exposed, is_loopback, normalize, ollama_url, owns};
 use super::file::{ProviderValues, nearest};
-use super::resolve::Sources;
+use super::resolve::{Sources, flag};
 use super::{Endpoint, Origin, Secret, Setting};
 use crate::client::profile::{self, GENERIC, ModelIds, PROFILES, Profile, models};
 use crate::error::Error;
@@ -65,23 +65,23 @@ pub(super) fn target(sources: &Sources<'_>) -> Result<Target, Error> {
 /// The endpoint that flag, `XSH_BASE_URL` or the user's file name. The file's `base_url` and
 /// `provider` are a pair, so `--provider` sets both aside.
 fn explicit<'a>(sources: &Sources<'a>) -> Result<Option<Place<'a>>, Error> {
-    let flag = sources.flag("--provider", sources.args.model.provider.as_deref());
-    let flag = flag.map(|name| named(sources, name)).transpose()?;
-    let user = match flag {
+    let typed = flag("--provider", sources.args.model.provider.as_deref());
+    let typed = typed.map(|name| named(sources, name)).transpose()?;
+    let user = match typed {
         None => sources.user(|v| v.provider.as_deref()).map(|n| named(sources, n)).transpose()?,
         Some(_) => None,
     };
-    let url = sources.flag("--base-url", sources.args.model.base_url.clone());
-    let flag_section = flag.as_ref().is_some_and(|n| matches!(n.value, Named::Section(..)));
+    let url = flag("--base-url", sources.args.model.base_url.clone());
+    let typed_section = typed.as_ref().is_some_and(|n| matches!(n.value, Named::Section(..)));
     let url = match url {
-        None if !flag_section => sources.env("XSH_BASE_URL"),
+        None if !typed_section => sources.env("XSH_BASE_URL"),
         url => url,
     };
     let url = match url {
-        None if flag.is_none() => sources.user(|v| v.base_url.clone()),
+        None if typed.is_none() => sources.user(|v| v.base_url.clone()),
         url => url,
     };
-    match (url, flag.or(user)) {
+    match (url, typed.or(user)) {
         (Some(url), named) => at_url(url, named.as_ref()).map(Some),
         (None, Some(named)) => of_provider(sources, &named).map(Some),
         (None, None) => Ok(None),
@@ -106,10 +106,7 @@ fn at_url<'a>(
 }
 
 /// The usual endpoint of a provider that was named.
-fn of_provider<'a>(
-    sources: &Sources<'a>,
-    named: &Setting<Named<'a>>,
-) -> Result<Place<'a>, Error> {
+fn of_provider<'a>(sources: &Sources<'a>, named: &Setting<Named<'a>>) -> Result<Place<'a>, Error> {
     match named.value {
         Named::Section(_, section) => {
             let origin = sources.user_origin();
@@ -163,8 +160,8 @@ fn with_explicit<'a>(
     }
     let stronger = matches!(model.origin, Origin::Flag(_) | Origin::Environment(_))
         && sources.is_from_user_file(&place.base_url.origin);
-    let is_maker = matches!(prefix.value, Named::Preset(_))
-        && place.profile.model_ids != ModelIds::Plain;
+    let is_maker =
+        matches!(prefix.value, Named::Preset(_)) && place.profile.model_ids != ModelIds::Plain;
     if !stronger || is_maker {
         return Ok((Some(place), Some(model)));
     }

@@ -12,8 +12,7 @@ const COMMON: Levels =
 const UP_TO_XHIGH: Levels = &[(Low, "low"), (Medium, "medium"), (High, "high"), (Max, "xhigh")];
 const UP_TO_HIGH: Levels = &[(Low, "low"), (Medium, "medium"), (High, "high")];
 const THREE: Levels = &[(Low, "low"), (High, "high"), (Max, "max")];
-const NONE_UP_TO_HIGH: Levels =
-    &[(Off, "none"), (Low, "low"), (Medium, "medium"), (High, "high")];
+const NONE_UP_TO_HIGH: Levels = &[(Off, "none"), (Low, "low"), (Medium, "medium"), (High, "high")];
 
 /// What most providers have in common.
 const BASE: Profile = Profile {
@@ -44,7 +43,8 @@ const BASE: Profile = Profile {
 };
 
 /// An endpoint that no row matches: the most widely understood form of everything.
-pub const GENERIC: Profile = Profile { name: "generic", model_ids: ModelIds::Mixed, levels: COMMON, ..BASE };
+pub const GENERIC: Profile =
+    Profile { name: "generic", model_ids: ModelIds::Mixed, levels: COMMON, ..BASE };
 
 const OPENAI: Profile = Profile {
     name: "openai",
@@ -93,7 +93,8 @@ const ZAI: Profile = Profile {
 };
 
 /// A server on the user's own machine: no key needed, models as they are installed.
-const LOCAL: Profile = Profile { automatic: false, model_ids: ModelIds::Mixed, levels: COMMON, ..BASE };
+const LOCAL: Profile =
+    Profile { automatic: false, model_ids: ModelIds::Mixed, levels: COMMON, ..BASE };
 
 /// The presets.
 pub const PROFILES: &[Profile] = &[
@@ -144,7 +145,11 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "dashscope",
         aliases: &["qwen"],
-        hosts: &["dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com", "dashscope-us.aliyuncs.com"],
+        hosts: &[
+            "dashscope-intl.aliyuncs.com",
+            "dashscope.aliyuncs.com",
+            "dashscope-us.aliyuncs.com",
+        ],
         base_url: Some("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
         key_envs: &["DASHSCOPE_API_KEY"],
         default_model: Some("qwen3.8-max"),
