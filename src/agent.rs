@@ -3,11 +3,32 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::Model;
+use crate::client::classify::ProviderError;
+use crate::client::profile::effort::{self, Effort};
+use crate::client::profile::{Profile, models};
+use crate::client::request::{self, Envelope, Message};
+use crate::client::retry::RetryPolicy;
+use crate::compact::{self, plan::Budget};
 use crate::error::Error;
-use crate::update::{TurnSummary, Update};
+use crate::event::{Compaction, Event, ModelChanged, SystemPrompt, Trigger};
+use crate::message::Usage;
+use crate::policy::Mode;
+use crate::session::log::LogError;
+use crate::session::state::estimate;
+use crate::session::store::Store;
+use crate::session::{Session, resume};
+use crate::tools::paths::Workspace;
+use crate::tools::registry::Registry;
+use crate::turn::{self, Tally, log_failed};
+use crate::update::{SessionOpened, TurnSummary, Update};
 
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]
@@ -50,10 +71,69 @@ pub struct ContextReport {
     pub parts: Vec<(String, u64)>,
 }
 
+/// A context window and where its figure comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Tokens, where known.
+    pub tokens: Option<u64>,
+    /// For people: `--context-window`, `the model table`, `the provider's error` …
+    pub origin: String,
+}
+
+/// How an agent works, apart from what it works on.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Steps in a turn at most.
+    pub max_steps: Option<u32>,
+    /// The permission mode.
+    pub mode: Mode,
+    /// How patient the client is.
+    pub retry: RetryPolicy,
+    /// How hard the model thinks; none = as the provider sees fit.
+    pub effort: Option<Effort>,
+    /// Environment variables that children must not see.
+    pub hidden_env: Arc<Vec<String>>,
+    /// Where side files go when the session is not saved.
+    pub temporary: PathBuf,
+    /// The replies come from a script in the program.
+    pub scripted: bool,
+}
+
+/// A system prompt, and what went into it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuiltPrompt {
+    /// The whole text.
+    pub text: String,
+    /// The instruction files that are in it.
+    pub sources: Vec<String>,
+    /// What the user should know about files that were cut or left out.
+    pub warnings: Vec<String>,
+}
+
+/// Builds the system prompt for a model.
+pub type BuildPrompt = Box<dyn Fn(&str) -> BuiltPrompt + Send>;
+
 /// See the module.
 pub struct Agent {
-    updates: mpsc::UnboundedSender<Update>,
-    questions: Option<mpsc::UnboundedSender<Question>>,
+    pub(crate) session: Session,
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) envelope: Envelope,
+    pub(crate) provider: String,
+    pub(crate) profile: &'static Profile,
+    pub(crate) window: Window,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) store: Store,
+    pub(crate) options: Options,
+    /// Tools that the user has allowed for the rest of the session.
+    pub(crate) always: BTreeSet<String>,
+    pub(crate) build_prompt: BuildPrompt,
+    pub(crate) updates: mpsc::UnboundedSender<Update>,
+    pub(crate) questions: Option<mpsc::UnboundedSender<Question>>,
+    /// The user has been warned that the server drops a part of what it is sent.
+    pub(crate) warned_of_cut: bool,
+    /// The system prompt has been checked against today's model, tools and directory.
+    pub(crate) prompt_is_fresh: bool,
 }
 
 impl Agent {
@@ -64,8 +144,7 @@ impl Agent {
         prompt: &str,
         cancel: &CancellationToken,
     ) -> Result<TurnSummary, Error> {
-        let _ = (prompt, cancel, &self.updates, &self.questions);
-        Err(Error::failed("turn", "not built yet"))
+        turn::run(self, prompt, cancel).await.map_err(|error| log_error(&error))
     }
 
     /// `/compact [focus]`: replaces old history by a summary. Says what came of it.
@@ -74,43 +153,229 @@ impl Agent {
         focus: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        let _ = (focus, cancel);
-        Err(Error::failed("compact", "not built yet"))
+        self.show(Update::Compacting(Trigger::Manual));
+        let mut tally = Tally::default();
+        let done = compact::summarise(self, Trigger::Manual, focus, &mut tally, cancel).await;
+        match done.map_err(|error| log_error(&error))? {
+            Ok(Compaction { tokens_before, tokens_after, .. }) => {
+                Ok(format!("compacted: {tokens_before} → {tokens_after} tokens"))
+            }
+            Err(refusal) => Ok(format!("nothing was compacted: {refusal}")),
+        }
     }
 
     /// `/context`.
     pub fn context(&self) -> ContextReport {
-        ContextReport::default()
+        let state = &self.session.state;
+        let mut parts = vec![
+            ("system prompt".to_owned(), estimate(state.encoded().first(0).len())),
+            ("tools".to_owned(), estimate(self.envelope.tools.len())),
+        ];
+        for (label, belongs) in KINDS {
+            let indices = (0..state.history.len())
+                .filter(|&i| state.history.get(i).is_some_and(|entry| belongs(&entry.message)));
+            let bytes = indices.map(|i| state.encoded().bytes_of(i)).sum();
+            parts.push((label.to_owned(), estimate(bytes)));
+        }
+        ContextReport {
+            tokens: state.size(self.envelope.tools.len()),
+            window: self.window.tokens,
+            window_origin: self.window.origin.clone(),
+            compact_at: self.budget().map(Budget::trigger),
+            parts,
+        }
     }
 
     /// `/tools`: name and first sentence of each tool.
     pub fn tools(&self) -> Vec<(String, String)> {
-        Vec::new()
+        let first = |text: &str| text.split_once(". ").map_or(text, |(first, _)| first).to_owned();
+        self.registry.describe().into_iter().map(|(n, d)| (n.to_owned(), first(d))).collect()
     }
 
     /// `/model` without a name: provider and model in use.
     pub fn model(&self) -> (String, String) {
-        (String::new(), String::new())
+        (self.provider.clone(), self.envelope.model.clone())
     }
 
     /// `/model NAME`: another model of the same provider from the next step on. Says what changed.
     pub fn switch_model(&mut self, name: &str) -> Result<String, Error> {
-        Err(Error::usage(format!("cannot switch to {name}"), "not built yet"))
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(
+                Error::usage("which model?", "").help("/model NAME; `xsh models` lists them")
+            );
+        }
+        let event = ModelChanged { provider: self.provider.clone(), model: name.to_owned() };
+        self.session.record(Event::ModelChanged(event)).map_err(|error| log_error(&error))?;
+        name.clone_into(&mut self.envelope.model);
+        self.prompt_is_fresh = false;
+        let fields = effort::fields(self.profile, name, self.options.effort);
+        self.envelope.extra = request::extra(self.profile, &fields);
+        self.window = match models::find(&self.provider, name) {
+            Some(model) => {
+                Window { tokens: Some(model.window), origin: "the model table".to_owned() }
+            }
+            None => Window { tokens: None, origin: "unknown".to_owned() },
+        };
+        let window = self.window.tokens.map_or("unknown".to_owned(), |tokens| tokens.to_string());
+        Ok(format!("model: {name} (window {window}); the provider's cache starts anew"))
     }
 
     /// The session's id, and its file where it is saved.
-    pub fn session(&self) -> (String, Option<std::path::PathBuf>) {
-        (String::new(), None)
+    pub fn session(&self) -> (String, Option<PathBuf>) {
+        (self.session.header.id.clone(), self.session.path())
     }
 
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
-        Err(Error::failed("new session", "not built yet"))
+        self.settle()?;
+        self.session = self.store.create(&self.workspace.root, self.profile);
+        self.opened(None);
+        Ok(())
     }
 
     /// `/resume [ID]`: closes this session and goes on with another; none = the latest other one.
     pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
-        let _ = id;
-        Err(Error::failed("resume", "not built yet"))
+        self.settle()?;
+        let path = self.store.find(id, Some(&self.session.header.id))?;
+        let resumed = resume::open(&path, self.profile)?;
+        if PathBuf::from(&resumed.session.header.cwd) != self.workspace.root {
+            return Err(Error::usage(
+                "this session belongs to another folder",
+                &resumed.session.header.cwd,
+            )
+            .help(format!("xsh --resume {}", resumed.session.header.id)));
+        }
+        let turns = resumed.session.state.turn;
+        for warning in resumed.warnings {
+            self.show(Update::Warning(warning));
+        }
+        self.session = resumed.session;
+        self.opened(Some(turns));
+        Ok(())
     }
+
+    /// Makes sure that nothing of the present session is lost before it is left.
+    fn settle(&mut self) -> Result<(), Error> {
+        self.session
+            .flush()
+            .and_then(|()| self.session.sync())
+            .map_err(|error| log_error(&error))?;
+        self.always.clear();
+        self.prompt_is_fresh = false;
+        Ok(())
+    }
+
+    /// Tells that a session begins or goes on.
+    pub fn opened(&self, resumed_turns: Option<u32>) {
+        let built = (self.build_prompt)(&self.envelope.model);
+        for warning in built.warnings {
+            self.show(Update::Warning(warning));
+        }
+        self.show(Update::SessionOpened(SessionOpened {
+            id: self.session.header.id.clone(),
+            path: self.session.path().map(|path| path.display().to_string()),
+            cwd: self.workspace.root.display().to_string(),
+            provider: self.provider.clone(),
+            model: self.envelope.model.clone(),
+            tools: self.registry.names().into_iter().map(str::to_owned).collect(),
+            permission_mode: self.options.mode.name().to_owned(),
+            instructions: built.sources,
+            resumed_turns,
+            scripted: self.options.scripted,
+        }));
+    }
+
+    /// Records today's system prompt where it differs from the one in force.
+    pub(crate) fn refresh_system_prompt(&mut self) -> Result<(), LogError> {
+        if self.prompt_is_fresh {
+            return Ok(());
+        }
+        let content = (self.build_prompt)(&self.envelope.model).text;
+        if content != self.session.state.system {
+            self.session.record(Event::SystemPrompt(SystemPrompt { content }))?;
+        }
+        self.prompt_is_fresh = true;
+        Ok(())
+    }
+
+    /// The usage with its cost, where the provider named none and prices are known.
+    pub(crate) fn priced(&self, usage: Usage) -> Usage {
+        let price = models::find(&self.provider, &self.envelope.model).and_then(|m| m.price);
+        Usage { cost: usage.cost.or_else(|| Some(price?.cost(&usage))), ..usage }
+    }
+
+    /// The room in the window; none when the window is unknown.
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        let window = self.window.tokens?;
+        Some(Budget { window, tools_bytes: self.envelope.tools.len() })
+    }
+
+    /// Sends an update. A screen that is gone is no reason to stop working.
+    pub(crate) fn show(&self, update: Update) {
+        let _ = self.updates.send(update);
+    }
+
+    /// Takes over the window that an overflow error states.
+    pub(crate) fn learn_window(&mut self, error: &ProviderError) {
+        if let Some(tokens) = error.window.filter(|&tokens| tokens >= 1_000) {
+            let origin = "the provider's error".to_owned();
+            self.window = Window { tokens: Some(tokens), origin };
+        }
+    }
+
+    /// Warns, once, when the server read far fewer tokens than it was sent.
+    pub(crate) fn warn_if_server_cuts(&mut self, sent: u64, usage: Option<Usage>) {
+        let Some(read) = usage.map(|usage| usage.prompt).filter(|&read| read > 0) else { return };
+        if self.warned_of_cut || sent < 3_000 || read.saturating_mul(5) > sent.saturating_mul(2) {
+            return;
+        }
+        self.warned_of_cut = true;
+        self.show(Update::Warning(format!(
+            "about {sent} tokens were sent but the server read only {read}: it seems to drop the \
+             beginning of the conversation. Raise its context length (Ollama: \
+             OLLAMA_CONTEXT_LENGTH) and set --context-window to match."
+        )));
+    }
+
+    /// Where whole outputs go that were cut for the model.
+    pub(crate) fn output_folder(&self) -> PathBuf {
+        self.side_folder().join("outputs")
+    }
+
+    /// Where contents go that a change replaces; none when nothing is saved.
+    pub(crate) fn blob_folder(&self) -> Option<PathBuf> {
+        self.session.path().map(|_| self.side_folder().join("blobs"))
+    }
+
+    fn side_folder(&self) -> PathBuf {
+        match self.session.path() {
+            Some(path) => path.with_extension("files"),
+            None => self.options.temporary.join(format!("xsh-{}", self.session.header.id)),
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if self.session.path().is_none() {
+            // Nothing of an unsaved session stays behind; there may be nothing.
+            let _ = std::fs::remove_dir_all(self.side_folder());
+        }
+    }
+}
+
+type Belongs = fn(&Message) -> bool;
+
+/// The kinds of message that `/context` tells apart.
+const KINDS: [(&str, Belongs); 4] = [
+    ("user messages", |message| matches!(message, Message::User(_))),
+    ("summary", |message| matches!(message, Message::Summary(_))),
+    ("answers and calls", |message| matches!(message, Message::Assistant(_))),
+    ("tool results", |message| matches!(message, Message::Tool { .. })),
+];
+
+pub(crate) fn log_error(error: &LogError) -> Error {
+    Error::failed(log_failed(error), "")
+        .help("free some space or make the session folder writable, or use --no-session")
 }

@@ -13,8 +13,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::client::profile::Effort;
-use crate::config::PermissionMode;
 use crate::error::Error;
+use crate::policy::Mode;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -138,7 +138,7 @@ pub struct WorkArgs {
 
     /// What may be done without asking
     #[arg(long, value_name = "MODE", global = true)]
-    pub permission_mode: Option<PermissionMode>,
+    pub permission_mode: Option<Mode>,
 
     /// The same as --permission-mode full
     #[arg(long, global = true, conflicts_with = "permission_mode")]
@@ -279,11 +279,11 @@ impl Args {
     }
 
     /// The mode that was asked for, and the flag that did.
-    pub fn permission_mode(&self) -> Option<(PermissionMode, &'static str)> {
+    pub fn permission_mode(&self) -> Option<(Mode, &'static str)> {
         match self.work.permission_mode {
             Some(mode) => Some((mode, "--permission-mode")),
             None if self.work.dangerously_skip_permissions => {
-                Some((PermissionMode::Full, "--dangerously-skip-permissions"))
+                Some((Mode::Full, "--dangerously-skip-permissions"))
             }
             None => None,
         }

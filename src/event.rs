@@ -167,6 +167,8 @@ pub enum CompactionKind {
     Summary,
     /// Long tool outputs were cut, without the model.
     Cut,
+    /// A mechanical digest replaced the messages, without the model.
+    Digest,
 }
 
 impl CompactionKind {

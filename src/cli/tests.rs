@@ -90,7 +90,7 @@ fn commands_with_flags_before_and_after() {
 
 #[test]
 fn modes_under_their_names_and_those_of_other_agents() {
-    use PermissionMode::{Ask, Auto, Full, Plan};
+    use Mode::{Ask, Auto, Full, Plan};
     let flag = "--permission-mode";
     let cases: &[(&[&str], _)] = &[
         (&[], None),

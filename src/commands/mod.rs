@@ -4,3 +4,4 @@
 pub mod doctor;
 pub mod generate;
 pub mod models;
+pub mod sessions;

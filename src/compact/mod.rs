@@ -1,1 +1,224 @@
-//! To be built.
+//! Compaction: old history gives way to a summary, so that work goes on in the same session.
+//!
+//! [`plan`] decides when and where to cut, [`summary`] writes what stands in the place of the old
+//! messages; this driver makes the one model call and records the one event. Until that event is
+//! recorded nothing has changed.
+
+pub mod plan;
+pub mod summary;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::client::request::{self, Kind, Message};
+use crate::client::{Failure, Request};
+use crate::event::{Compaction, CompactionKind, Event, Trigger};
+use crate::message::{FinishReason, Reply, Usage};
+use crate::prompt;
+use crate::session::log::LogError;
+use crate::session::state::State;
+use crate::turn::Tally;
+use crate::turn::machine::{Input, Means};
+use crate::turn::model_call::{self, Audience};
+use crate::update::Update;
+use plan::{Budget, Plan};
+
+/// A compaction that leaves more than this part of the size has gained nothing, in percent.
+const GAIN_PERCENT: u64 = 95;
+
+/// Why a compaction changed nothing, in words for the user.
+pub(crate) type Refusal = String;
+
+/// Shortens the history within a turn.
+pub(crate) async fn run(
+    agent: &mut Agent,
+    trigger: Trigger,
+    means: Means,
+    tally: &mut Tally,
+    cancel: &CancellationToken,
+) -> Result<Input, LogError> {
+    let outcome = match means {
+        Means::Summary => {
+            agent.show(Update::Compacting(trigger));
+            summarise(agent, trigger, None, tally, cancel).await?
+        }
+        Means::Cut => cut_outputs(agent, trigger)?,
+        Means::Digest => digest(agent, trigger)?,
+    };
+    if cancel.is_cancelled() {
+        return Ok(Input::Interrupted);
+    }
+    match outcome {
+        Ok(_) => Ok(Input::Compacted),
+        Err(refusal) => {
+            agent.show(Update::Warning(format!("compaction changed nothing: {refusal}")));
+            Ok(Input::NotCompacted)
+        }
+    }
+}
+
+/// What the summary request is made of.
+struct Draft {
+    plan: Plan,
+    request: Request,
+    before: u64,
+    replaced_bytes: usize,
+}
+
+/// Asks the model for a summary and puts it in the place of the old messages.
+pub(crate) async fn summarise(
+    agent: &mut Agent,
+    trigger: Trigger,
+    focus: Option<&str>,
+    tally: &mut Tally,
+    cancel: &CancellationToken,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let Some(draft) = draft(agent, focus) else {
+        return Ok(Err("there is nothing that a summary could replace".to_owned()));
+    };
+    let reply =
+        match model_call::call(agent, (draft.request.clone(), Audience::Nobody), tally, cancel)
+            .await
+        {
+            Ok(reply) => reply,
+            Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
+            Err(Failure::Provider(error, _)) => {
+                agent.learn_window(&error);
+                return Ok(Err(format!("the model could not summarise: {error}")));
+            }
+        };
+    match accept(&reply, &draft, &agent.session.state) {
+        Ok(()) => {
+            let kind = CompactionKind::Summary;
+            record(
+                agent,
+                draft.plan,
+                Change { kind, trigger, text: reply.content, usage: reply.usage },
+            )
+        }
+        Err(refusal) => {
+            tally.wasted.add(&reply.usage.unwrap_or_default());
+            Ok(Err(refusal))
+        }
+    }
+}
+
+fn draft(agent: &Agent, focus: Option<&str>) -> Option<Draft> {
+    let state = &agent.session.state;
+    let tools_bytes = agent.envelope.tools.len();
+    let prompt = Message::User(prompt::compact(focus));
+    let mut encoded = Vec::new();
+    request::encode(&prompt, agent.profile, &mut encoded);
+    let budget = agent.budget().unwrap_or_else(|| assumed_budget(state, tools_bytes));
+    let plan = plan::plan(state, budget, encoded.len())?;
+    let replaced = state.encoded().first(plan.messages);
+    let replaced_bytes = replaced.len() - state.encoded().first(0).len();
+    let messages = [replaced, b",", &encoded].concat();
+    let request = Request {
+        body: agent.envelope.body(&messages, Kind::Summary).into(),
+        id_prefix: "summary_".to_owned(),
+    };
+    Some(Draft { plan, request, before: state.size(tools_bytes), replaced_bytes })
+}
+
+/// With an unknown window, the present size stands for it: a user who asks for a compaction, or a
+/// provider that refuses the request, says that this is too much.
+fn assumed_budget(state: &State, tools_bytes: usize) -> Budget {
+    let window = state.size(tools_bytes).saturating_mul(5) / 4;
+    Budget { window: window.saturating_add(1_000), tools_bytes }
+}
+
+/// A summary is accepted only if the model ended normally and said something that is shorter than
+/// what it replaces.
+fn accept(reply: &Reply, draft: &Draft, state: &State) -> Result<(), Refusal> {
+    if reply.finish_reason == FinishReason::Length {
+        return Err("the summary was cut by the output limit".to_owned());
+    }
+    if !matches!(reply.finish_reason, FinishReason::Stop | FinishReason::ToolCalls) {
+        return Err("the model did not finish the summary".to_owned());
+    }
+    if reply.content.trim().is_empty() {
+        return Err("the model sent an empty summary".to_owned());
+    }
+    let new = summary::message(&reply.content, &state.requests, draft.plan.to_seq).len();
+    if new >= draft.replaced_bytes {
+        return Err(format!(
+            "the summary ({new} bytes) is not shorter than what it would replace ({} bytes); the \
+             context stays at about {} tokens",
+            draft.replaced_bytes, draft.before
+        ));
+    }
+    Ok(())
+}
+
+/// Cuts long tool outputs in everything but the newest exchange, and in that one too when nothing
+/// else is left to cut.
+fn cut_outputs(
+    agent: &mut Agent,
+    trigger: Trigger,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let state = &agent.session.state;
+    let last = (0..state.history.len()).rev().find(|&i| state.is_boundary(i)).unwrap_or(0);
+    let messages =
+        if last > 0 && trigger != Trigger::Overflow { last } else { state.history.len() };
+    mechanical(agent, messages, trigger, CompactionKind::Cut)
+}
+
+/// Replaces everything by a digest.
+fn digest(agent: &mut Agent, trigger: Trigger) -> Result<Result<Compaction, Refusal>, LogError> {
+    let messages = agent.session.state.history.len();
+    mechanical(agent, messages, trigger, CompactionKind::Digest)
+}
+
+fn mechanical(
+    agent: &mut Agent,
+    messages: usize,
+    trigger: Trigger,
+    kind: CompactionKind,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let state = &agent.session.state;
+    let Some(plan) = plan::plan_for(state, messages) else {
+        return Ok(Err("there is nothing to shorten".to_owned()));
+    };
+    let text = match kind {
+        CompactionKind::Digest => summary::digest(&state.history),
+        CompactionKind::Cut | CompactionKind::Summary => String::new(),
+    };
+    record(agent, plan, Change { kind, trigger, text, usage: None })
+}
+
+struct Change {
+    kind: CompactionKind,
+    trigger: Trigger,
+    text: String,
+    usage: Option<Usage>,
+}
+
+/// Records the compaction if it gains something.
+fn record(
+    agent: &mut Agent,
+    plan: Plan,
+    change: Change,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let tools_bytes = agent.envelope.tools.len();
+    let state = &agent.session.state;
+    let mut event = Compaction {
+        from_seq: plan.from_seq,
+        to_seq: plan.to_seq,
+        summary: change.text,
+        tokens_before: state.size(tools_bytes),
+        tokens_after: 0,
+        trigger: change.trigger,
+        kind: change.kind,
+        usage: change.usage,
+    };
+    event.tokens_after = state.after(&event, tools_bytes);
+    let (before, after) = (event.tokens_before, event.tokens_after);
+    let by_estimate = state.estimated(tools_bytes);
+    if after.saturating_mul(100) > by_estimate.saturating_mul(GAIN_PERCENT) {
+        return Ok(Err(format!("it would leave {after} of {before} tokens")));
+    }
+    agent.session.record(Event::Compaction(event.clone()))?;
+    agent.show(Update::Compacted { kind: event.kind, before, after });
+    Ok(Ok(event))
+}

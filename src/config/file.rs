@@ -12,9 +12,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::de::DeTable;
 
-use super::PermissionMode;
 use crate::client::profile::Effort;
 use crate::error::Error;
+use crate::policy::Mode;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct Values {
     pub provider: Option<String>,
     /// The name of the environment variable that holds the key.
     pub api_key_env: Option<String>,
-    pub permission_mode: Option<PermissionMode>,
+    pub permission_mode: Option<Mode>,
     pub timeouts: TimeoutValues,
     pub retry: RetryValues,
     /// Endpoints by names of the user's choice.
@@ -144,34 +144,51 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |e: toml::de::Error| problem(path, text, &e);
     let mut table = DeTable::parse(text).map_err(wrong)?;
-    let ignored = match scope {
+    let mut ignored = Vec::new();
+    match scope {
         Scope::User => refuse_keys_in_files(path, text, table.get_ref())?,
-        Scope::Project => leave_out(table.get_mut()),
-    };
-    let values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
-    check_variable_names(path, &values)?;
+        Scope::Project => ignored = leave_out(table.get_mut()),
+    }
+    let mut values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
+    match scope {
+        Scope::User => check_variable_names(path, &values)?,
+        Scope::Project => values = values.of_project(),
+    }
     Ok(File { path: path.to_owned(), values, ignored })
 }
 
-/// Takes out what a project may not say, and names it.
+impl Values {
+    /// Only [`PROJECT_KEYS`]. Named one by one, so that a new key is the user's until it is put
+    /// here too.
+    fn of_project(self) -> Self {
+        Self {
+            model: self.model,
+            effort: self.effort,
+            context_window: self.context_window,
+            max_steps: self.max_steps,
+            ..Self::default()
+        }
+    }
+}
+
+/// Names what a project may not say, and takes out what no file says. The rest stays, to be read
+/// and found wrong like everything else.
 fn leave_out(table: &mut DeTable<'_>) -> Vec<String> {
     let mut ignored = Vec::new();
     for (key, value) in std::mem::take(table) {
         let name = key.get_ref().as_ref();
-        if USER_KEYS.contains(&name) || SUSPECT_KEYS.contains(&name) {
+        let is_suspect = SUSPECT_KEYS.contains(&name);
+        if is_suspect || USER_KEYS.contains(&name) {
             ignored.push(name.to_owned());
-        } else {
+        }
+        if !is_suspect {
             table.insert(key, value);
         }
     }
     ignored
 }
 
-fn refuse_keys_in_files(
-    path: &Path,
-    text: &str,
-    table: &DeTable<'_>,
-) -> Result<Vec<String>, Error> {
+fn refuse_keys_in_files(path: &Path, text: &str, table: &DeTable<'_>) -> Result<(), Error> {
     let tables = table.iter().filter_map(|(_, value)| value.get_ref().as_table());
     let nested = tables.flat_map(|table| table.iter().filter_map(|(_, v)| v.get_ref().as_table()));
     for table in std::iter::once(table).chain(nested) {
@@ -183,7 +200,7 @@ fn refuse_keys_in_files(
             ));
         }
     }
-    Ok(Vec::new())
+    Ok(())
 }
 
 /// A key put where a variable's name belongs must not end up in messages.

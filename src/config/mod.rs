@@ -18,11 +18,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use serde::Deserialize;
-
 use crate::client::profile::{Effort, Profile};
 use crate::error::Error;
+use crate::policy::Mode;
 pub use load::load;
 pub use secret::Secret;
 
@@ -79,38 +77,6 @@ impl<T> Setting<T> {
     }
 }
 
-/// What may be done without asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PermissionMode {
-    /// Nothing changes: only reading
-    Plan,
-    /// Changes and commands are asked for
-    #[value(alias = "default")]
-    #[serde(alias = "default")]
-    Ask,
-    /// Edits in the workspace run; commands as far as the sandbox holds them
-    #[value(alias = "acceptEdits")]
-    #[serde(alias = "acceptEdits")]
-    Auto,
-    /// Everything runs unasked
-    #[value(alias = "bypassPermissions")]
-    #[serde(alias = "bypassPermissions")]
-    Full,
-}
-
-impl PermissionMode {
-    /// Its name in flags, files, logs and on screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Ask => "ask",
-            Self::Auto => "auto",
-            Self::Full => "full",
-        }
-    }
-}
-
 /// Where requests go, with the key for exactly this place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint {
@@ -160,7 +126,7 @@ pub struct Config {
     /// Model replies per turn at most.
     pub max_steps: Option<Setting<u32>>,
     /// What may be done without asking.
-    pub permission_mode: Setting<PermissionMode>,
+    pub permission_mode: Setting<Mode>,
     /// Waiting.
     pub timeouts: Timeouts,
     /// Trying again.
@@ -224,7 +190,7 @@ fn nothing_found() -> Error {
             "one of these is enough:\n  \
              export DEEPSEEK_API_KEY=…   (or another provider's key: OPENAI_API_KEY, OPENROUTER_API_KEY, …)\n  \
              ollama serve                (a model on this machine: ollama, LM Studio, llama.cpp, vLLM)\n  \
-             xsh --base-url URL -m NAME  (any OpenAI-compatible endpoint; its key in XSH_API_KEY)\n\
+             export XSH_BASE_URL=… XSH_MODEL=…   (any OpenAI-compatible endpoint; its key in XSH_API_KEY)\n\
              To see it work without one: xsh --demo",
         )
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use super::environment::Environment;
 use super::file::{File, Seconds, Values};
 use super::target::target;
-use super::{Config, Endpoint, Origin, PermissionMode, Retry, Setting, Timeouts, endpoint};
+use super::{Config, Endpoint, Origin, Retry, Setting, Timeouts, endpoint};
 use crate::cli::Args;
 use crate::client::discover::Server;
 use crate::client::profile::{self, PROFILES, models};
 use crate::error::Error;
+use crate::policy::Mode;
 
 /// Model replies per turn in a headless run where nothing else is said.
 pub const HEADLESS_MAX_STEPS: u32 = 200;
@@ -177,11 +178,11 @@ fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {
     said.or_else(|| sources.args.headless().then_some(usual))
 }
 
-fn permission_mode(sources: &Sources<'_>) -> Setting<PermissionMode> {
+fn permission_mode(sources: &Sources<'_>) -> Setting<Mode> {
     let flag = sources.args.permission_mode();
     // Without a sandbox a command can do anything, so a person at the keyboard is asked. Headless
-    // there is nobody to ask, and `auto` denies what would need one.
-    let usual = if sources.args.headless() { PermissionMode::Auto } else { PermissionMode::Ask };
+    // there is nobody to ask.
+    let usual = if sources.args.headless() { Mode::Auto } else { Mode::Ask };
     flag.map(|(mode, name)| Setting::new(mode, Origin::Flag(name)))
         .or_else(|| sources.user(|v| v.permission_mode))
         .unwrap_or(Setting::new(usual, Origin::Default))

@@ -305,7 +305,7 @@ fn key(sources: &Sources<'_>, place: &Place<'_>) -> Result<Option<Setting<Secret
     };
     let key = Secret::parse(&found.value).map_err(|why| {
         Error::usage(format!("the key from {} cannot be sent", found.origin), why)
-            .help("set the variable again with exactly the key, without quotes or blanks around it")
+            .help("set the variable again with exactly the key")
     })?;
     Ok(Some(Setting::new(key, found.origin)))
 }

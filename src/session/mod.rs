@@ -1,1 +1,77 @@
-//! To be built.
+//! A session: the log on disk and the state folded from it, always in step.
+//!
+//! [`Session::record`] is the only way anything happens in a session: the event is appended to the
+//! log first and applied to the state second. Resuming applies the same events by the same function.
+
+pub mod blobs;
+pub mod clock;
+pub mod encoded;
+pub mod lock;
+pub mod log;
+pub mod resume;
+pub mod state;
+pub mod store;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use crate::event::{Event, Header, Record};
+use log::{Log, LogError};
+use state::State;
+
+/// See the module.
+pub struct Session {
+    /// The first line of the log.
+    pub header: Header,
+    /// What the events add up to.
+    pub state: State,
+    log: Log,
+    /// Events that happened but could not be written; written before anything else.
+    backlog: VecDeque<Record>,
+    next_seq: u64,
+}
+
+impl Session {
+    /// A session over a log; `state` is the fold of what the log already holds.
+    pub fn new(header: Header, state: State, log: Log) -> Self {
+        let next_seq = state.last_seq() + 1;
+        Self { header, state, log, backlog: VecDeque::new(), next_seq }
+    }
+
+    /// Makes an event a fact: on disk, then in memory. On an error neither the event nor anything
+    /// that depends on it may take effect; the event is kept and written first when writing works
+    /// again, because what it tells has happened.
+    pub fn record(&mut self, event: Event) -> Result<u64, LogError> {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        self.backlog.push_back(Record { seq, at: clock::now(), event });
+        self.flush()?;
+        Ok(seq)
+    }
+
+    /// Writes and applies what is waiting, oldest first.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        while let Some(record) = self.backlog.front() {
+            self.log.append(record)?;
+            if let Some(record) = self.backlog.pop_front() {
+                self.state.apply(record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forces what was written onto the disk; called at the end of every turn.
+    pub fn sync(&mut self) -> Result<(), LogError> {
+        self.log.sync()
+    }
+
+    /// The log's file, where there is one.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.log.path()
+    }
+
+    /// True when events are waiting for a disk that could not be written.
+    pub fn has_backlog(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+}

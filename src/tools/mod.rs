@@ -5,16 +5,24 @@
 //! outcome. Every fault of a tool is an [`Outcome`] that tells the model what to do next.
 
 pub mod arguments;
+pub mod clean;
+pub mod collect;
+pub mod diff;
 pub mod edit;
+#[cfg(test)]
+mod fixture;
 pub mod glob;
 pub mod grep;
 pub mod matching;
+pub mod nearest;
 pub mod output;
 pub mod paths;
 pub mod read;
 pub mod registry;
 pub mod save;
+pub mod schema;
 pub mod shell;
+pub mod text;
 pub mod walk;
 pub mod write;
 

@@ -1,3 +1,32 @@
 //! The integration tests: one binary, one file per feature.
+//!
+//! They drive the real `xsh` from outside: a scripted provider that is as strict as the strictest
+//! real one ([`support::provider`]), a clean environment ([`support::env`]) and, where the screen
+//! matters, a pseudo-terminal ([`support::pty`]). What they assert is what a user, a script or a
+//! provider can see.
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, start processes and look at the clock"
+)]
+#![expect(unreachable_pub, reason = "nothing leaves a test binary")]
 
+mod cancel;
+mod compaction;
+mod config;
+mod crash;
+mod demo;
+mod headless;
+mod history;
+mod layers;
+mod prompt;
+mod repl;
+mod resume;
+mod retry;
+mod session;
+mod sessions_command;
+mod steps;
+mod stream;
 mod support;
+mod tools_files;
+mod tools_shell;

@@ -29,7 +29,7 @@ fn the_user_may_say_everything() {
     let values = read(text, Scope::User).unwrap().values;
     assert_eq!(values.model.as_deref(), Some("a"));
     assert_eq!(values.effort, Some(Effort::Max));
-    assert_eq!(values.permission_mode, Some(PermissionMode::Auto));
+    assert_eq!(values.permission_mode, Some(Mode::Auto));
     assert_eq!(values.timeouts.connect, Some(Seconds(Duration::from_secs(2))));
     assert_eq!(values.timeouts.first_byte, Some(Seconds(Duration::from_millis(500))));
     assert_eq!(values.timeouts.idle, None);
@@ -86,7 +86,7 @@ fn a_project_may_not_choose_where_requests_go_or_what_runs() {
     let text = r#"
         model = "a"
         base_url = "http://evil.example"
-        provider = 7
+        provider = "openai"
         api_key_env = "AWS_SECRET"
         api_key = "k"
         permission_mode = "full"
@@ -120,8 +120,14 @@ fn a_project_may_not_choose_where_requests_go_or_what_runs() {
             "timeouts"
         ]
     );
-    let error = read("\nmodle = 1", Scope::Project).unwrap_err();
-    assert!(error.contains("line 2: unknown key `modle`"), "{error}");
+    for (text, part) in [
+        ("\nmodle = 1", "line 2: unknown key `modle`"),
+        ("provider = 7", "line 1: invalid type"),
+        ("[timeouts]\nidel = 2", "line 2: unknown key `idel`"),
+    ] {
+        let error = read(text, Scope::Project).unwrap_err();
+        assert!(error.contains(part), "{error}");
+    }
     assert!(PROJECT_KEYS.iter().all(|key| !USER_KEYS.contains(key) && !SUSPECT_KEYS.contains(key)));
 }
 

@@ -72,12 +72,12 @@ fn limits_and_modes_differ_without_a_person() {
         let setting = config(line, world).permission_mode;
         (setting.value, setting.origin.to_string())
     };
-    assert_eq!(mode("", &bare), (PermissionMode::Ask, "default".to_owned()));
-    assert_eq!(mode("-p hi", &bare), (PermissionMode::Auto, "default".to_owned()));
+    assert_eq!(mode("", &bare), (Mode::Ask, "default".to_owned()));
+    assert_eq!(mode("-p hi", &bare), (Mode::Auto, "default".to_owned()));
     let user = world(&[], "permission_mode = 'full'", "permission_mode = 'plan'");
-    assert_eq!(mode("-p hi", &user), (PermissionMode::Plan, "user /u/config.toml".to_owned()));
+    assert_eq!(mode("-p hi", &user), (Mode::Plan, "user /u/config.toml".to_owned()));
     let flag = "--dangerously-skip-permissions";
-    assert_eq!(mode(flag, &user), (PermissionMode::Full, format!("flag {flag}")));
+    assert_eq!(mode(flag, &user), (Mode::Full, format!("flag {flag}")));
     check(config("-p hi", &bare).max_steps.as_ref(), HEADLESS_MAX_STEPS, "default");
 }
 

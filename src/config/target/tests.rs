@@ -383,7 +383,8 @@ fn doubtful_uses_of_a_key_are_told() {
 fn what_is_missing_is_said_with_the_next_step() {
     let missing = |line, env| resolved(line, env, "", "").unwrap().ready().unwrap_err().to_string();
     let nothing = missing("", "");
-    for part in ["no model to talk to", "DEEPSEEK_API_KEY", "ollama serve", "--base-url", "--demo"]
+    for part in
+        ["no model to talk to", "DEEPSEEK_API_KEY", "ollama serve", "XSH_BASE_URL", "--demo"]
     {
         assert!(nothing.contains(part), "{nothing}");
     }

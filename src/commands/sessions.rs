@@ -1,0 +1,108 @@
+//! `xsh sessions`: the sessions there are, and the conversation of one.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::models::tokens;
+use crate::error::Error;
+use crate::event::{Author, Compaction, Event, Record, TurnFinished};
+use crate::session::store::{Listed, Store};
+use crate::session::{log, resume};
+
+/// Sessions in a list at most.
+const MOST: usize = 50;
+/// Lines of a tool result in a conversation.
+const RESULT_LINES: usize = 8;
+
+/// The newest sessions, one line each.
+pub fn list(store: &Store, all: bool) -> String {
+    let (listed, total) = store.list(all, MOST);
+    if listed.is_empty() {
+        let hint =
+            if all { "" } else { "; `xsh sessions list --all` shows those of other folders" };
+        return format!("no sessions yet{hint}\n");
+    }
+    let mut text = String::new();
+    for session in &listed {
+        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}{place}", line(session));
+    }
+    if total > listed.len() {
+        let _ = writeln!(text, "({} older ones are not shown)", total - listed.len());
+    }
+    text
+}
+
+/// One session in one line: id, size, and what it began with.
+pub fn line(session: &Listed) -> String {
+    let title: String = session.title.chars().take(60).collect();
+    let size = session.size.div_ceil(1024);
+    format!("{}  {:>6} KB  {title}", session.id, size)
+}
+
+/// The conversation of one session, as text.
+pub fn show(path: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    let read = log::read(path, |record| event(&mut text, &record));
+    let (header, damage, _) = read.map_err(|error| resume::cannot_resume(&error))?;
+    let mut page = format!("session {} · {} · {}\n", header.id, header.created_at, header.cwd);
+    if let Some(warning) = damage.warning() {
+        let _ = writeln!(page, "{warning}");
+    }
+    page.push_str(&text);
+    Ok(page)
+}
+
+fn event(text: &mut String, record: &Record) {
+    // Writing to a string cannot fail.
+    let _ = match &record.event {
+        Event::UserMessage(message) if message.author == Author::User => {
+            writeln!(text, "\n› {}", message.content.trim_end())
+        }
+        Event::UserMessage(message) => writeln!(text, "\n{}", message.content.trim_end()),
+        Event::AssistantMessage(message) => {
+            let reply = &message.reply;
+            let cut = if message.partial { " [interrupted]" } else { "" };
+            let _ = writeln!(text, "\n{}{cut}", reply.content.trim_end());
+            reply
+                .tool_calls
+                .iter()
+                .try_for_each(|call| writeln!(text, "● {} {}", call.name, call.arguments))
+        }
+        Event::ToolResult(result) => {
+            let lines: Vec<&str> = result.content.lines().collect();
+            let shown = lines.iter().take(RESULT_LINES);
+            let _ = shown.clone().try_for_each(|line| writeln!(text, "  │ {line}"));
+            match lines.len().saturating_sub(RESULT_LINES) {
+                0 => Ok(()),
+                more => writeln!(text, "  │ … {more} more lines"),
+            }
+        }
+        Event::Compaction(Compaction { tokens_before, tokens_after, .. }) => {
+            let (before, after) = (tokens(*tokens_before), tokens(*tokens_after));
+            writeln!(text, "\n— compacted: {before} → {after} tokens")
+        }
+        Event::ModelChanged(model) => {
+            writeln!(text, "\n— model: {}/{}", model.provider, model.model)
+        }
+        Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
+        Event::SystemPrompt(_)
+        | Event::ToolStarted(_)
+        | Event::Permission(_)
+        | Event::FileChange(_)
+        | Event::Unknown(_) => Ok(()),
+    };
+}
+
+fn ending(finished: &TurnFinished) -> String {
+    let TurnFinished { ending, steps, usage, detail, .. } = finished;
+    let name = serde_json::to_value(ending).ok();
+    let name = name.as_ref().and_then(serde_json::Value::as_str).unwrap_or("ended");
+    let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+    format!(
+        "— {name}{detail} · {steps} steps · {} in, {} out",
+        tokens(usage.prompt),
+        tokens(usage.completion)
+    )
+}

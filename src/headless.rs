@@ -1,0 +1,136 @@
+//! `-p`: one turn, the answer on stdout, everything else on stderr.
+
+use std::io::{IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::cli::{Args, Prompt};
+use crate::error::{Error, Exit};
+use crate::event::Ending;
+use crate::update::TurnSummary;
+
+/// Bytes of a piped stdin that are taken.
+const MAX_STDIN: u64 = 4 << 20;
+/// How long an open stdin may send nothing before the run goes on without it.
+const STDIN_WITHIN: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+
+/// The prompt of a headless run, with a piped stdin added as context. The second value is a warning.
+pub fn prompt(args: &Args) -> Result<(String, Option<String>), Error> {
+    let missing = || {
+        Error::usage("no prompt", "-p needs a prompt, as an argument or on stdin")
+            .help("xsh -p \"what does this project do?\"")
+    };
+    let stdin = std::io::stdin();
+    let (text, warning) = match args.prompt() {
+        Prompt::Text(text) if stdin.is_terminal() => (text, None),
+        Prompt::Text(text) => match piped_context()? {
+            Piped::Text(context, warning) if !context.trim().is_empty() => {
+                (format!("{text}\n\n<stdin>\n{context}\n</stdin>"), warning)
+            }
+            Piped::Text(_, warning) => (text, warning),
+            Piped::Silent => {
+                let warning = "stdin is open but sent nothing; going on without it";
+                (text, Some(warning.to_owned()))
+            }
+        },
+        Prompt::None if stdin.is_terminal() => return Err(missing()),
+        Prompt::Stdin | Prompt::None => read_stdin()?,
+    };
+    if text.trim().is_empty() { Err(missing()) } else { Ok((text, warning)) }
+}
+
+enum Piped {
+    Text(String, Option<String>),
+    /// Open, but nothing came.
+    Silent,
+}
+
+fn piped_context() -> Result<Piped, Error> {
+    let stdin = std::io::stdin();
+    let ready = {
+        let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+        poll(&mut fds, Some(&STDIN_WITHIN))
+    };
+    match ready {
+        Ok(0) => Ok(Piped::Silent),
+        // What cannot be polled is told by reading it; a closed stdin is an empty one.
+        Ok(_) | Err(_) => read_stdin().map(|(text, warning)| Piped::Text(text, warning)),
+    }
+}
+
+fn read_stdin() -> Result<(String, Option<String>), Error> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes);
+    if let Err(error) = read {
+        // Closed before the program began.
+        if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) {
+            return Ok((String::new(), None));
+        }
+        return Err(Error::usage("cannot read stdin", error));
+    }
+    let cut = bytes.len() as u64 > MAX_STDIN;
+    bytes.truncate(usize::try_from(MAX_STDIN).unwrap_or(usize::MAX));
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if cut {
+        text.push_str("\n[cut: stdin is longer than 4 MiB]");
+    }
+    Ok((text, cut.then(|| "stdin is longer than 4 MiB; the rest is left out".to_owned())))
+}
+
+/// Runs the turn. The exit code tells how it ended.
+pub async fn run(
+    agent: &mut Agent,
+    prompt: &str,
+    cancel: &CancellationToken,
+) -> Result<Exit, Error> {
+    let summary = agent.turn(prompt, cancel).await?;
+    Ok(exit_of(&summary))
+}
+
+/// The exit code for a turn.
+pub fn exit_of(summary: &TurnSummary) -> Exit {
+    match summary.ending {
+        Ending::Completed if summary.denied => Exit::Denied,
+        Ending::Completed => Exit::Done,
+        Ending::Cancelled => Exit::Interrupted,
+        Ending::StepLimit | Ending::Repeating => Exit::Limit,
+        Ending::Empty | Ending::Refused | Ending::Error | Ending::Other => Exit::Failed,
+    }
+}
+
+/// Cancels the token at the first SIGINT, SIGTERM or SIGHUP, and ends the process at the second:
+/// whoever asks twice does not want to wait for the clean-up.
+pub fn cancel_on_signals(cancel: CancellationToken) -> Result<(), Error> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen =
+        |kind| signal(kind).map_err(|error| Error::failed("cannot listen for signals", error));
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        for again in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            cancel.cancel();
+            if again {
+                exit_now();
+            }
+        }
+    });
+    Ok(())
+}
+
+#[expect(clippy::exit, reason = "the user asked twice: nothing more is waited for")]
+fn exit_now() {
+    std::process::exit(i32::from(Exit::Interrupted.code()));
+}
+
+/// How long the process waits for tools that were told to stop, when it ends.
+pub const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);

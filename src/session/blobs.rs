@@ -1,0 +1,40 @@
+//! File contents kept beside a session, under their hash: what a change replaced, for undo.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::log::make_private_folder;
+
+/// Keeps a content under its hash, once. The error is for the model: the change must not happen,
+/// because it could not be undone.
+pub fn keep(folder: &Path, sha256: &str, content: &[u8]) -> Result<(), String> {
+    let path = folder.join(sha256);
+    if path.exists() {
+        return Ok(());
+    }
+    store(folder, &path, content).map_err(|error| {
+        format!("the content before the change cannot be kept: {}: {error}", path.display())
+    })
+}
+
+fn store(folder: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
+    make_private_folder(folder)?;
+    // Written under another name first: a half-written blob must never pass for a whole one.
+    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    match written {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,30 @@
+//! The wall clock and the random part of ids: the only place that reads either.
+//!
+//! Durations are measured elsewhere, with the monotonic clock; wall time only labels events. Order
+//! is the position in the log, never a time.
+
+use std::hash::{BuildHasher, Hasher};
+
+use jiff::Timestamp;
+
+/// Now, RFC 3339 in UTC with milliseconds.
+pub fn now() -> String {
+    format!("{:.3}", Timestamp::now())
+}
+
+/// Seconds since 1970 by the wall clock; 0 before that.
+pub fn unix_seconds() -> u64 {
+    u64::try_from(Timestamp::now().as_second()).unwrap_or(0)
+}
+
+/// A new session id: `<UTC time>-<six hex digits>`.
+pub fn session_id() -> String {
+    let time = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    format!("{time}-{:06x}", random() & 0x00ff_ffff)
+}
+
+/// A random number; not for secrets.
+pub fn random() -> u64 {
+    // The standard library seeds every `RandomState` from the operating system.
+    std::hash::RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,287 @@
+//! The log file: one writer, one `write` per event, a torn tail cut before the first append.
+//!
+//! The file is never rewritten. Reading is streaming: one line in memory at a time. A new session's
+//! file is made with its first event, so that a session in which nothing was said leaves no trace.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::lock::{Lock, LockError};
+use super::store;
+use crate::event::{FORMAT_VERSION, Header, Record};
+
+/// A line longer than this is damaged, not read.
+const MAX_LINE: u64 = 256 << 20;
+
+/// Why a log could not be written or read.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Another process writes this session.
+    #[error(transparent)]
+    Locked(#[from] LockError),
+    /// The first line is not a session header.
+    #[error("{} is not a session file: {why}", path.display())]
+    NotASession {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with its first line.
+        why: String,
+    },
+    /// Written by a newer program.
+    #[error("{} has format version {found}; this xsh reads version {FORMAT_VERSION}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// An event could not be turned into JSON.
+    #[error("cannot encode an event: {0}")]
+    Encode(#[from] serde_json::Error),
+}
+
+impl LogError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// Where a session's events go.
+pub enum Log {
+    /// Nowhere: `--no-session`, or nothing is writable.
+    Unsaved,
+    /// A file that is made with the first event.
+    Planned {
+        /// The file to be.
+        path: PathBuf,
+        /// Its first line.
+        header: Header,
+        /// The entry to be in the user's list of workspaces.
+        index: Option<PathBuf>,
+    },
+    /// An open file.
+    Open(LogFile),
+}
+
+/// An open log file.
+pub struct LogFile {
+    path: PathBuf,
+    file: File,
+    /// Length up to the last whole line; a failed write is cut back to it.
+    len: u64,
+    /// A write failed in the middle of a line.
+    torn: bool,
+    _lock: Lock,
+}
+
+impl Log {
+    /// Appends one event: a single `write`, in the page cache when this returns.
+    pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        let line = record.to_line()?;
+        if let Self::Planned { path, header, index } = self {
+            let file = LogFile::create(path, header)?;
+            store::note_latest(path, &header.id);
+            if let Some(index) = index {
+                store::note_workspace(index, &header.cwd);
+            }
+            *self = Self::Open(file);
+        }
+        match self {
+            Self::Open(file) => file.append(&line),
+            Self::Unsaved | Self::Planned { .. } => Ok(()),
+        }
+    }
+
+    /// Forces what was appended onto the disk.
+    pub fn sync(&mut self) -> Result<(), LogError> {
+        match self {
+            Self::Open(log) => log.file.sync_data().map_err(|e| LogError::io(&log.path, e)),
+            Self::Unsaved | Self::Planned { .. } => Ok(()),
+        }
+    }
+
+    /// The file, where there is or will be one.
+    pub fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::Unsaved => None,
+            Self::Planned { path, .. } => Some(path.clone()),
+            Self::Open(log) => Some(log.path.clone()),
+        }
+    }
+}
+
+impl LogFile {
+    /// Makes the file with its header line, in folders that only this user can enter.
+    fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
+        if let Some(folder) = path.parent() {
+            store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
+        }
+        let lock = Lock::acquire(path)?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|e| LogError::io(path, e))?;
+        let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, _lock: lock };
+        let mut line = serde_json::to_vec(header)?;
+        line.push(b'\n');
+        log.append(&line)?;
+        Ok(log)
+    }
+
+    fn append(&mut self, line: &[u8]) -> Result<(), LogError> {
+        if self.torn {
+            self.file.set_len(self.len).map_err(|e| LogError::io(&self.path, e))?;
+            self.torn = false;
+        }
+        if let Err(error) = self.file.write_all(line) {
+            self.torn = true;
+            // Best effort now, so that a reader sees whole lines; tried again before the next write.
+            if self.file.set_len(self.len).is_ok() {
+                self.torn = false;
+            }
+            return Err(LogError::io(&self.path, error));
+        }
+        self.len += line.len() as u64;
+        Ok(())
+    }
+}
+
+/// Makes a folder and its parents, each new one 0700 whatever the umask.
+pub fn make_private_folder(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// What reading a log found besides its events.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Line numbers (from 1) that could not be read and were skipped.
+    pub skipped: Vec<u64>,
+    /// Bytes of an unfinished last line.
+    pub torn_bytes: u64,
+    /// The last line is whole but for its line feed.
+    pub no_final_newline: bool,
+}
+
+impl Damage {
+    /// One warning for the user; none when the file is whole.
+    pub fn warning(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.skipped.is_empty() {
+            let shown: Vec<String> = self.skipped.iter().take(10).map(u64::to_string).collect();
+            let more = self.skipped.len().saturating_sub(10);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            parts.push(format!("skipped damaged line {}{more}", shown.join(", ")));
+        }
+        if self.torn_bytes > 0 {
+            parts.push(format!("dropped an unfinished last line ({} bytes)", self.torn_bytes));
+        }
+        (!parts.is_empty()).then(|| format!("session log: {}", parts.join("; ")))
+    }
+}
+
+/// Reads the header of a log.
+pub fn read_header(path: &Path) -> Result<Header, LogError> {
+    let file = File::open(path).map_err(|e| LogError::io(path, e))?;
+    read_header_from(&mut BufReader::with_capacity(4096, file), path)
+}
+
+fn read_header_from(reader: &mut impl BufRead, path: &Path) -> Result<Header, LogError> {
+    let mut line = Vec::new();
+    io::Read::take(&mut *reader, 1 << 20)
+        .read_until(b'\n', &mut line)
+        .map_err(|e| LogError::io(path, e))?;
+    let not_a_session = |why: String| LogError::NotASession { path: path.to_owned(), why };
+    if line.is_empty() {
+        return Err(not_a_session("it is empty".to_owned()));
+    }
+    // The version is looked at first: a newer header may have other fields.
+    let value: serde_json::Value =
+        serde_json::from_slice(&line).map_err(|e| not_a_session(format!("line 1: {e}")))?;
+    if value.get("type").and_then(serde_json::Value::as_str) != Some("session") {
+        return Err(not_a_session("line 1 has no \"type\":\"session\"".to_owned()));
+    }
+    let found = value.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if found != u64::from(FORMAT_VERSION) {
+        let found = u32::try_from(found).unwrap_or(u32::MAX);
+        return Err(LogError::Version { path: path.to_owned(), found });
+    }
+    serde_json::from_value(value).map_err(|e| not_a_session(format!("line 1: {e}")))
+}
+
+/// Reads a log from its beginning, handing each event to `apply`, in file order.
+///
+/// Splits on the byte 0x0A only. Damaged lines are skipped and named; an unfinished last line is
+/// left in the file and named. Duplicated positions are skipped as damage: one event is one fact.
+pub fn read(path: &Path, mut apply: impl FnMut(Record)) -> Result<(Header, Damage, u64), LogError> {
+    let file = File::open(path).map_err(|e| LogError::io(path, e))?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let header = read_header_from(&mut reader, path)?;
+    let mut offset = reader.stream_position().map_err(|e| LogError::io(path, e))?;
+    let mut damage = Damage::default();
+    let (mut line, mut number, mut last_seq) = (Vec::new(), 1_u64, 0_u64);
+    loop {
+        line.clear();
+        let read = io::Read::take(&mut reader, MAX_LINE)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| LogError::io(path, e))? as u64;
+        if read == 0 {
+            break;
+        }
+        number += 1;
+        let record = Record::from_line(&line);
+        if line.last() != Some(&b'\n') && read < MAX_LINE {
+            damage.no_final_newline = record.is_ok();
+            if record.is_err() {
+                damage.torn_bytes = read;
+                break;
+            }
+        }
+        offset += read;
+        match record {
+            Ok(record) if record.seq > last_seq => {
+                last_seq = record.seq;
+                apply(record);
+            }
+            Ok(_) | Err(_) => damage.skipped.push(number),
+        }
+    }
+    Ok((header, damage, offset))
+}
+
+/// Opens a log for going on with it: takes the lock, reads every event into `apply`, and cuts an
+/// unfinished last line, so that the next event is not glued to it.
+pub fn resume(
+    path: &Path,
+    apply: impl FnMut(Record),
+) -> Result<(Header, Damage, LogFile), LogError> {
+    let lock = Lock::acquire(path)?;
+    let (header, damage, len) = read(path, apply)?;
+    let mut file = OpenOptions::new().append(true).open(path).map_err(|e| LogError::io(path, e))?;
+    if damage.torn_bytes > 0 {
+        file.set_len(len).map_err(|e| LogError::io(path, e))?;
+    }
+    let mut len = len;
+    if damage.no_final_newline {
+        file.write_all(b"\n").map_err(|e| LogError::io(path, e))?;
+        len += 1;
+    }
+    let log = LogFile { path: path.to_owned(), file, len, torn: false, _lock: lock };
+    Ok((header, damage, log))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::{Author, Event, UserMessage};
+
+fn header() -> Header {
+    Header {
+        kind: "session".into(),
+        version: FORMAT_VERSION,
+        id: "s".into(),
+        created_at: "2026-11-30T09:15:00.123Z".into(),
+        cwd: "/w".into(),
+        xsh: "0.1.0".into(),
+    }
+}
+
+fn record(seq: u64, text: &str) -> Record {
+    let message = UserMessage { turn: 1, content: text.to_owned(), author: Author::User };
+    Record { seq, at: "now".into(), event: Event::UserMessage(message) }
+}
+
+/// Writes a log with these texts.
+fn write(path: &Path, texts: &[&str]) {
+    let mut log = Log::Planned { path: path.to_owned(), header: header(), index: None };
+    for (index, text) in texts.iter().enumerate() {
+        log.append(&record(index as u64 + 1, text)).unwrap();
+    }
+}
+
+/// Reads a log back: its texts and what was damaged.
+fn texts(path: &Path) -> (Vec<String>, Damage) {
+    let mut texts = Vec::new();
+    let (_, damage, _) = read(path, |record| match record.event {
+        Event::UserMessage(message) => texts.push(message.content),
+        other => texts.push(other.kind().to_owned()),
+    })
+    .unwrap();
+    (texts, damage)
+}
+
+fn resume_and_add(path: &Path, seq: u64, text: &str) -> Damage {
+    let (_, damage, file) = resume(path, |_| {}).unwrap();
+    Log::Open(file).append(&record(seq, text)).unwrap();
+    damage
+}
+
+#[test]
+fn a_torn_last_line_is_cut_before_the_next_append() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one", "two"]);
+    let whole = fs::read(&path).unwrap();
+    let torn = br#"{"type":"user_message","seq":3,"conte"#;
+    fs::write(&path, [whole.as_slice(), torn].concat()).unwrap();
+    let damage = resume_and_add(&path, 3, "three");
+    assert_eq!(damage.torn_bytes, torn.len() as u64);
+    assert_eq!(texts(&path), (vec!["one".into(), "two".into(), "three".into()], Damage::default()));
+}
+
+#[test]
+fn a_last_line_that_only_lacks_its_line_feed_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one", "two"]);
+    let mut whole = fs::read(&path).unwrap();
+    whole.pop();
+    fs::write(&path, &whole).unwrap();
+    resume_and_add(&path, 3, "three");
+    assert_eq!(texts(&path).0, ["one", "two", "three"]);
+}
+
+#[test]
+fn damaged_lines_are_skipped_and_named_and_the_file_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one", "two", "three"]);
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[2] = "{\"type\":\"user_mess";
+    let damaged = lines.join("\n") + "\n";
+    fs::write(&path, &damaged).unwrap();
+    let (texts, damage) = texts(&path);
+    assert_eq!(texts, ["one", "three"]);
+    assert_eq!(damage.warning().unwrap(), "session log: skipped damaged line 3");
+    assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+}
+
+#[test]
+fn kinds_of_a_later_version_are_kept_and_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one"]);
+    let later = b"{\"type\":\"hologram\",\"seq\":2,\"at\":\"x\",\"depth\":3}\n";
+    fs::write(&path, [fs::read(&path).unwrap().as_slice(), later].concat()).unwrap();
+    assert_eq!(texts(&path), (vec!["one".into(), "hologram".into()], Damage::default()));
+}
+
+#[test]
+fn what_is_no_session_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    for (content, why) in [
+        ("", "it is empty"),
+        ("hello\n", "line 1"),
+        ("{\"type\":\"other\"}\n", "no \"type\":\"session\""),
+        ("{\"type\":\"session\",\"version\":99}\n", "version 99"),
+    ] {
+        fs::write(&path, content).unwrap();
+        let error = read_header(&path).unwrap_err().to_string();
+        assert!(error.contains(why), "{content:?}: {error}");
+    }
+    let error = read_header(&folder.path().join("absent")).unwrap_err().to_string();
+    assert!(error.contains("No such file"), "{error}");
+}
+
+#[test]
+fn a_second_writer_is_told_who_holds_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one"]);
+    let held = resume(&path, |_| {}).unwrap();
+    let error = resume(&path, |_| {}).err().unwrap().to_string();
+    assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+    drop(held);
+    assert!(resume(&path, |_| {}).is_ok());
+    assert!(!path.with_extension("lock").exists());
+}
+
+#[test]
+fn a_lock_left_by_a_dead_process_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one"]);
+    fs::write(path.with_extension("lock"), "999999").unwrap();
+    assert!(resume(&path, |_| {}).is_ok());
+}
+
+#[test]
+fn an_event_that_cannot_be_written_is_an_error_and_the_file_stays_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one"]);
+    let (_, _, mut file) = resume(&path, |_| {}).unwrap();
+    // A file that is open for reading only refuses writes as a full disk does.
+    file.file = fs::File::open(&path).unwrap();
+    let mut log = Log::Open(file);
+    assert!(matches!(log.append(&record(2, "two")), Err(LogError::Io { .. })));
+    assert_eq!(texts(&path).0, ["one"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any text comes back, whatever separators it holds.
+    #[test]
+    fn texts_round_trip(texts in prop::collection::vec("(\\PC|[\r\n\t\u{2028}\u{2029}\u{85}\0]){0,20}", 1..6)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
+        write(&path, &borrowed);
+        prop_assert_eq!(super::tests::texts(&path), (texts, Damage::default()));
+    }
+
+    /// Cut anywhere, a log reads up to the cut and goes on cleanly after it.
+    #[test]
+    fn any_cut_is_survived(cut in 0.0..1.0_f64) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        write(&path, &["one", "two", "three"]);
+        let whole = fs::read(&path).unwrap();
+        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let at = first + ((whole.len() - first) as f64 * cut) as usize;
+        fs::write(&path, &whole[..at]).unwrap();
+        resume_and_add(&path, 9, "next");
+        let (texts, damage) = texts(&path);
+        prop_assert_eq!(damage, Damage::default());
+        prop_assert_eq!(texts.last().map(String::as_str), Some("next"));
+    }
+}

@@ -1,0 +1,57 @@
+//! Going on with a session: replay, then close what the last run left open.
+
+use std::path::Path;
+
+use super::log::{self, Log, LogError};
+use super::state::{State, lost};
+use super::{Session, store};
+use crate::client::profile::Profile;
+use crate::error::Error;
+use crate::event::{Event, ToolResult};
+
+/// A session that was read back.
+pub struct Resumed {
+    /// Ready to go on.
+    pub session: Session,
+    /// What the user should know about the file.
+    pub warnings: Vec<String>,
+}
+
+/// Opens a log, replays it and answers every call that has no result. No tool is run again.
+pub fn open(path: &Path, profile: &'static Profile) -> Result<Resumed, Error> {
+    let mut state = State::new(profile);
+    let (header, damage, file) =
+        log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
+    let mut session = Session::new(header, state, Log::Open(file));
+    close_open_calls(&mut session).map_err(|error| cannot_resume(&error))?;
+    store::note_latest(path, &session.header.id);
+    Ok(Resumed { session, warnings: damage.warning().into_iter().collect() })
+}
+
+fn close_open_calls(session: &mut Session) -> Result<(), LogError> {
+    let open: Vec<(String, bool)> = session
+        .state
+        .unanswered()
+        .iter()
+        .map(|unanswered| (unanswered.call.id.clone(), unanswered.started))
+        .collect();
+    for (call_id, started) in open {
+        let content = lost(started).to_owned();
+        let result = ToolResult { call_id, content, is_error: true, ..ToolResult::default() };
+        session.record(Event::ToolResult(result))?;
+    }
+    Ok(())
+}
+
+/// The error for the user, with the next step.
+pub fn cannot_resume(error: &LogError) -> Error {
+    let help = match error {
+        LogError::Locked(_) => "close the other xsh, or begin a new session",
+        LogError::Version { .. } => "update xsh, or begin a new session",
+        LogError::NotASession { .. } => "`xsh sessions list` shows the sessions there are",
+        LogError::Io { .. } | LogError::Encode(_) => {
+            "check that the file can be read and written, or begin a new session"
+        }
+    };
+    Error::failed("cannot resume", error).help(help)
+}

@@ -1,0 +1,375 @@
+//! What a log adds up to: the fold of its events.
+//!
+//! Pure. [`State::apply`] is the only way a state changes, live and on replay alike. The history it
+//! holds is valid for a strict provider at every moment, because a reply with calls enters it only
+//! together with a result for each of them; until then it waits in [`State::open`].
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::encoded::Encoded;
+use crate::client::profile::Profile;
+use crate::client::request::Message;
+use crate::compact::summary;
+use crate::event::{
+    AssistantMessage, Author, Compaction, CompactionKind, Event, ModelChanged, Record, ToolResult,
+};
+use crate::message::{Reply, ToolCall, Usage};
+
+/// A message of the history with the event it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The event's position in the log; a summary has the last position it replaces.
+    pub seq: u64,
+    /// The message.
+    pub message: Message,
+}
+
+/// A reply whose calls do not all have their result yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Open {
+    seq: u64,
+    reply: Box<Reply>,
+    calls: Vec<OpenCall>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct OpenCall {
+    started: bool,
+    result: Option<(u64, String)>,
+}
+
+/// A call that still needs its result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unanswered<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// Its tool was started, so it may have had effects.
+    pub started: bool,
+}
+
+/// What the provider reported about the context's size, and how far the report reaches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Measured {
+    tokens: u64,
+    bytes: usize,
+}
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The system prompt in force.
+    pub system: String,
+    /// The messages after the system prompt.
+    pub history: Vec<Entry>,
+    /// The reply whose tools are running.
+    pub open: Option<Open>,
+    /// The current or last turn; 0 before the first.
+    pub turn: u32,
+    /// Replies in that turn.
+    pub step: u32,
+    /// The turn has not ended.
+    pub turn_open: bool,
+    /// Tokens of the current or last turn.
+    pub turn_usage: Usage,
+    /// Tokens of the session.
+    pub usage: Usage,
+    /// File versions the model knows: real path to SHA-256.
+    pub files: Arc<BTreeMap<PathBuf, String>>,
+    /// The model in use, once one has been recorded.
+    pub model: Option<ModelChanged>,
+    /// What the user asked for, word for word, with positions; compaction carries it over.
+    pub requests: Vec<(u64, String)>,
+    seq: u64,
+    profile: &'static Profile,
+    encoded: Encoded,
+    measured: Option<Measured>,
+}
+
+impl State {
+    /// An empty session with a provider of this kind.
+    pub fn new(profile: &'static Profile) -> Self {
+        Self {
+            profile,
+            system: String::new(),
+            history: Vec::new(),
+            open: None,
+            turn: 0,
+            step: 0,
+            turn_open: false,
+            turn_usage: Usage::default(),
+            usage: Usage::default(),
+            files: Arc::default(),
+            model: None,
+            requests: Vec::new(),
+            seq: 0,
+            encoded: Encoded::default(),
+            measured: None,
+        }
+    }
+
+    /// The position of the last event.
+    pub fn last_seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Adds one event. Total: an event that does not fit (a result without its call, because a
+    /// damaged line was skipped) changes nothing, and what it leaves open is closed as lost.
+    pub fn apply(&mut self, record: Record) {
+        let Record { seq, event, .. } = record;
+        self.seq = seq;
+        match event {
+            Event::SystemPrompt(prompt) => {
+                self.system = prompt.content;
+                self.encode_all();
+            }
+            Event::UserMessage(message) => {
+                self.close_open();
+                if message.author == Author::User {
+                    self.begin_turn(message.turn);
+                    self.requests.push((seq, message.content.clone()));
+                }
+                self.push(seq, Message::User(message.content));
+            }
+            Event::AssistantMessage(message) => self.apply_assistant(seq, message),
+            Event::ToolStarted(started) => {
+                if let Some(call) = self.open_call(&started.call_id) {
+                    call.started = true;
+                }
+            }
+            Event::ToolResult(result) => self.apply_result(seq, result),
+            Event::Compaction(compaction) => self.apply_compaction(compaction),
+            Event::ModelChanged(model) => self.model = Some(model),
+            Event::FileChange(change) => {
+                self.know(change.path, change.after);
+            }
+            Event::TurnFinished(finished) => {
+                self.close_open();
+                self.turn_open = false;
+                self.settle_usage(finished.usage);
+            }
+            Event::Permission(_) | Event::Unknown(_) => {}
+        }
+    }
+
+    fn know(&mut self, path: String, sha256: String) {
+        Arc::make_mut(&mut self.files).insert(PathBuf::from(path), sha256);
+    }
+
+    fn begin_turn(&mut self, turn: u32) {
+        self.turn = turn;
+        self.step = 0;
+        self.turn_open = true;
+        self.turn_usage = Usage::default();
+    }
+
+    fn apply_assistant(&mut self, seq: u64, message: AssistantMessage) {
+        self.close_open();
+        self.step = message.step;
+        if let Some(usage) = &message.reply.usage {
+            self.count(usage);
+        }
+        self.model = Some(ModelChanged { provider: message.provider, model: message.model });
+        let reply = Box::new(message.reply);
+        if reply.tool_calls.is_empty() {
+            self.push_reply(seq, reply);
+        } else {
+            let calls = vec![OpenCall::default(); reply.tool_calls.len()];
+            self.open = Some(Open { seq, reply, calls });
+        }
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.turn_usage.add(usage);
+        self.usage.add(usage);
+    }
+
+    /// Takes over a turn's sum, which also counts attempts whose reply was thrown away.
+    fn settle_usage(&mut self, total: Usage) {
+        let counted = self.turn_usage;
+        self.usage.add(&Usage {
+            prompt: total.prompt.saturating_sub(counted.prompt),
+            completion: total.completion.saturating_sub(counted.completion),
+            cached: total.cached.saturating_sub(counted.cached),
+            reasoning: total.reasoning.saturating_sub(counted.reasoning),
+            cost: total.cost.map(|cost| cost - counted.cost.unwrap_or(0.0)),
+        });
+        self.turn_usage = total;
+    }
+
+    /// Adds a reply to the history. One without text or calls is not sent: providers refuse it.
+    fn push_reply(&mut self, seq: u64, reply: Box<Reply>) {
+        if reply.content.trim().is_empty() && reply.tool_calls.is_empty() {
+            return;
+        }
+        let usage = reply.usage;
+        self.push(seq, Message::Assistant(reply));
+        if let Some(usage) = usage.filter(|usage| usage.prompt > 0) {
+            let tokens = usage.prompt.saturating_add(usage.completion);
+            self.measured = Some(Measured { tokens, bytes: self.encoded.all().len() });
+        }
+    }
+
+    fn apply_result(&mut self, seq: u64, result: ToolResult) {
+        for file in result.files {
+            self.know(file.path, file.sha256);
+        }
+        let Some(call) = self.open_call(&result.call_id) else { return };
+        call.result = Some((seq, result.content));
+        let all = self.open.as_ref().is_some_and(|o| o.calls.iter().all(|c| c.result.is_some()));
+        if all {
+            self.close_open();
+        }
+    }
+
+    /// The first call of the open reply with this id that has no result yet.
+    fn open_call(&mut self, id: &str) -> Option<&mut OpenCall> {
+        let open = self.open.as_mut()?;
+        let position = (0..open.calls.len()).find(|&i| {
+            open.calls.get(i).is_some_and(|call| call.result.is_none())
+                && open.reply.tool_calls.get(i).is_some_and(|call| call.id == id)
+        })?;
+        open.calls.get_mut(position)
+    }
+
+    /// Moves the open reply into the history, with a result for every call.
+    fn close_open(&mut self) {
+        let Some(Open { seq, reply, calls }) = self.open.take() else { return };
+        let ids: Vec<(String, String)> =
+            reply.tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
+        self.push_reply(seq, reply);
+        for ((call_id, name), call) in ids.into_iter().zip(calls) {
+            let (at, content) = call.result.unwrap_or_else(|| (seq, lost(call.started).to_owned()));
+            self.push(at, Message::Tool { call_id, name, content });
+        }
+    }
+
+    fn apply_compaction(&mut self, compaction: Compaction) {
+        if let Some(usage) = &compaction.usage {
+            self.count(usage);
+        }
+        let Some((start, end)) = self.whole_groups(compaction.from_seq, compaction.to_seq) else {
+            return;
+        };
+        match compaction.kind {
+            CompactionKind::Cut => {
+                for entry in self.history.get_mut(start..end).unwrap_or_default() {
+                    if let Message::Tool { content, .. } = &mut entry.message {
+                        summary::cut_output(content);
+                    }
+                }
+            }
+            CompactionKind::Summary | CompactionKind::Digest => {
+                let text = summary::message(&compaction.summary, &self.requests, compaction.to_seq);
+                let entry = Entry { seq: compaction.to_seq, message: Message::Summary(text) };
+                self.history.splice(start..end, [entry]);
+            }
+        }
+        self.encode_all();
+    }
+
+    /// The entries between two positions, widened so that no call loses its result.
+    fn whole_groups(&self, from_seq: u64, to_seq: u64) -> Option<(usize, usize)> {
+        let mut start = self.history.iter().position(|entry| entry.seq >= from_seq)?;
+        let mut end = self.history.iter().rposition(|entry| entry.seq <= to_seq)? + 1;
+        while self.is_result(start) {
+            start -= 1;
+        }
+        while self.is_result(end) {
+            end += 1;
+        }
+        (start < end).then_some((start, end))
+    }
+
+    /// True where the history could be cut before this entry without parting a call from its
+    /// result.
+    pub fn is_boundary(&self, index: usize) -> bool {
+        index <= self.history.len() && !self.is_result(index)
+    }
+
+    fn is_result(&self, index: usize) -> bool {
+        self.history.get(index).is_some_and(|e| matches!(e.message, Message::Tool { .. }))
+    }
+
+    fn push(&mut self, seq: u64, message: Message) {
+        self.encoded.push(&message, self.profile);
+        self.history.push(Entry { seq, message });
+    }
+
+    /// Encodes everything anew, after the history was replaced or the provider changed. What a
+    /// provider reported about the old bytes no longer holds.
+    fn encode_all(&mut self) {
+        self.measured = None;
+        self.encoded.begin(&self.system, self.profile);
+        for entry in &self.history {
+            self.encoded.push(&entry.message, self.profile);
+        }
+    }
+
+    /// Encodes the history as another provider takes it.
+    pub fn set_profile(&mut self, profile: &'static Profile) {
+        if self.profile != profile {
+            self.profile = profile;
+            self.encode_all();
+        }
+    }
+
+    /// The encoded messages of the next request.
+    pub fn encoded(&self) -> &Encoded {
+        &self.encoded
+    }
+
+    /// The context's size in tokens: what the provider reported for the prefix plus an estimate of
+    /// what was added since; without a report an estimate of everything, `tools_bytes` included.
+    pub fn size(&self, tools_bytes: usize) -> u64 {
+        match self.measured {
+            Some(Measured { tokens, bytes }) => {
+                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(bytes)))
+            }
+            None => estimate(self.encoded.all().len() + tools_bytes),
+        }
+    }
+
+    /// The size by the rule of thumb alone.
+    pub fn estimated(&self, tools_bytes: usize) -> u64 {
+        estimate(self.encoded.all().len() + tools_bytes)
+    }
+
+    /// What the size would be after a compaction.
+    pub fn after(&self, compaction: &Compaction, tools_bytes: usize) -> u64 {
+        let mut after = self.clone();
+        after.apply_compaction(compaction.clone());
+        after.size(tools_bytes)
+    }
+
+    /// Calls that still need a result, in order.
+    pub fn unanswered(&self) -> Vec<Unanswered<'_>> {
+        let Some(open) = &self.open else { return Vec::new() };
+        open.reply
+            .tool_calls
+            .iter()
+            .zip(&open.calls)
+            .filter(|(_, state)| state.result.is_none())
+            .map(|(call, state)| Unanswered { call, started: state.started })
+            .collect()
+    }
+}
+
+/// Tokens in this many bytes, by the rule of thumb of three bytes each, rounded up.
+pub fn estimate(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(3)
+}
+
+/// The result of a call whose outcome is not known, for the model.
+pub fn lost(started: bool) -> &'static str {
+    if started {
+        "[outcome unknown: xsh was interrupted while this call ran. It may have run in part or in \
+         full. Check its effects before you repeat it.]"
+    } else {
+        "[not started: xsh was interrupted before this call ran. It had no effect.]"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::client::profile::GENERIC;
+use crate::event::{FileSeen, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage};
+
+/// What a strict provider says about a history; the rules are its own, not the state's.
+fn refusal(messages: &[Value]) -> Option<String> {
+    let mut awaited: Vec<String> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let role = message["role"].as_str().unwrap_or_default();
+        if role == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            let Some(at) = awaited.iter().position(|awaited| awaited == id) else {
+                return Some(format!("message {index} answers {id}, which is not open"));
+            };
+            awaited.remove(at);
+            continue;
+        }
+        if !awaited.is_empty() {
+            return Some(format!("message {index} comes before the results of {awaited:?}"));
+        }
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        if role == "assistant" && calls.is_empty() && message["content"] == "" {
+            return Some(format!("message {index} is empty"));
+        }
+        for call in calls {
+            let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+            if !serde_json::from_str::<Value>(arguments).is_ok_and(|v| v.is_object()) {
+                return Some(format!("message {index} has arguments {arguments}"));
+            }
+            awaited.push(call["id"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    (!awaited.is_empty()).then(|| format!("no result for {awaited:?}"))
+}
+
+fn messages(state: &State) -> Vec<Value> {
+    serde_json::from_str(&format!("[{}]", String::from_utf8_lossy(state.encoded().all()))).unwrap()
+}
+
+fn user(turn: u32, text: &str) -> Event {
+    Event::UserMessage(UserMessage { turn, content: text.to_owned(), author: Author::User })
+}
+
+fn assistant(content: &str, calls: &[&str]) -> Event {
+    let tool_calls = calls
+        .iter()
+        .map(|id| ToolCall {
+            id: (*id).to_owned(),
+            name: "read".to_owned(),
+            arguments: r#"{"file_path":"a"}"#.to_owned(),
+            ..ToolCall::default()
+        })
+        .collect();
+    Event::AssistantMessage(AssistantMessage {
+        turn: 1,
+        step: 1,
+        provider: "p".to_owned(),
+        model: "m".to_owned(),
+        reply: Reply { content: content.to_owned(), tool_calls, ..Reply::default() },
+        partial: false,
+    })
+}
+
+fn result(id: &str, content: &str) -> Event {
+    Event::ToolResult(ToolResult {
+        call_id: id.to_owned(),
+        content: content.to_owned(),
+        files: vec![FileSeen { path: "/a".into(), sha256: content.into() }],
+        ..ToolResult::default()
+    })
+}
+
+fn started(id: &str) -> Event {
+    Event::ToolStarted(ToolStarted { call_id: id.to_owned(), name: "read".to_owned() })
+}
+
+fn compaction(from_seq: u64, to_seq: u64, kind: CompactionKind) -> Event {
+    Event::Compaction(Compaction {
+        from_seq,
+        to_seq,
+        summary: "so far".to_owned(),
+        tokens_before: 10,
+        tokens_after: 5,
+        trigger: Trigger::Auto,
+        kind,
+        usage: None,
+    })
+}
+
+fn finished() -> Event {
+    let usage = Usage { prompt: 7, ..Usage::default() };
+    let ending = crate::event::Ending::Completed;
+    Event::TurnFinished(TurnFinished { turn: 1, ending, steps: 1, usage, detail: String::new() })
+}
+
+fn fold(events: &[Event]) -> State {
+    let mut state = State::new(&GENERIC);
+    for (index, event) in events.iter().enumerate() {
+        state.apply(Record { seq: index as u64 + 1, at: String::new(), event: event.clone() });
+    }
+    state
+}
+
+fn roles(state: &State) -> String {
+    let roles: Vec<String> =
+        messages(state).iter().map(|m| m["role"].as_str().unwrap_or("?").to_owned()).collect();
+    roles.join(" ")
+}
+
+#[test]
+fn a_reply_with_calls_enters_the_history_with_all_its_results() {
+    let mut events = vec![user(1, "go"), assistant("", &["a", "b"]), started("a")];
+    assert_eq!(roles(&fold(&events)), "user");
+    events.push(result("a", "1"));
+    assert_eq!(roles(&fold(&events)), "user");
+    assert_eq!(fold(&events).unanswered().len(), 1);
+    events.push(result("b", "2"));
+    assert_eq!(roles(&fold(&events)), "user assistant tool tool");
+    assert_eq!(fold(&events).unanswered(), []);
+}
+
+#[test]
+fn what_is_left_open_is_closed_as_lost() {
+    let events = [user(1, "go"), assistant("", &["a", "b"]), started("a"), user(2, "and now?")];
+    let state = fold(&events);
+    assert_eq!(roles(&state), "user assistant tool tool user");
+    let sent = messages(&state);
+    assert_eq!(sent[2]["content"], lost(true));
+    assert_eq!(sent[3]["content"], lost(false));
+}
+
+#[test]
+fn a_result_without_its_call_changes_nothing() {
+    let events =
+        [user(1, "go"), result("x", "stray"), assistant("done", &[]), result("x", "again")];
+    assert_eq!(roles(&fold(&events)), "user assistant");
+}
+
+#[test]
+fn one_id_twice_in_a_reply_is_answered_twice() {
+    let events = [user(1, "go"), assistant("", &["a", "a"]), result("a", "1"), result("a", "2")];
+    let sent = messages(&fold(&events));
+    assert_eq!((&sent[2]["content"], &sent[3]["content"]), (&json!("1"), &json!("2")));
+}
+
+#[test]
+fn a_reply_of_reasoning_alone_is_kept_out_of_requests() {
+    let mut event = assistant("", &[]);
+    if let Event::AssistantMessage(message) = &mut event {
+        message.reply.reasoning = "hm".to_owned();
+    }
+    assert_eq!(roles(&fold(&[user(1, "go"), event, user(2, "well?")])), "user user");
+}
+
+#[test]
+fn a_summary_replaces_whole_groups_and_carries_the_request() {
+    let events = [
+        user(1, "do A"),
+        assistant("", &["a", "b"]),
+        result("a", "1"),
+        result("b", "2"),
+        assistant("A is done", &[]),
+        user(2, "do B, never touch x.txt"),
+        assistant("", &["c"]),
+        result("c", "3"),
+        // Ends between the two results of the first reply: the group stays whole.
+        compaction(1, 3, CompactionKind::Summary),
+    ];
+    let state = fold(&events);
+    assert_eq!(roles(&state), "user assistant user assistant tool");
+    let first = messages(&state)[0]["content"].as_str().unwrap().to_owned();
+    assert!(first.contains("so far") && first.contains("do A"), "{first}");
+    assert!(!first.contains("do B"), "still in the history: {first}");
+
+    let mut all = events.to_vec();
+    all.push(compaction(3, 8, CompactionKind::Summary));
+    let state = fold(&all);
+    assert_eq!(roles(&state), "user");
+    let first = messages(&state)[0]["content"].as_str().unwrap().to_owned();
+    assert!(first.contains("do B, never touch x.txt") && first.contains("do A"), "{first}");
+}
+
+#[test]
+fn a_cut_shortens_old_outputs_and_can_be_repeated() {
+    let long = "x".repeat(5_000);
+    let mut events = vec![
+        user(1, "go"),
+        assistant("", &["a"]),
+        result("a", &long),
+        compaction(1, 3, CompactionKind::Cut),
+    ];
+    let once = fold(&events);
+    assert!(once.encoded().all().len() < 1_000);
+    events.push(compaction(1, 3, CompactionKind::Cut));
+    assert_eq!(fold(&events).encoded().all(), once.encoded().all());
+}
+
+#[test]
+fn size_is_the_last_report_plus_an_estimate_of_what_came_since() {
+    let mut event = assistant("hello", &[]);
+    if let Event::AssistantMessage(message) = &mut event {
+        message.reply.usage =
+            Some(Usage { prompt: 3_000, completion: 10, cached: 2_900, ..Usage::default() });
+    }
+    let mut events = vec![user(1, "go"), event.clone()];
+    assert_eq!(fold(&events).size(600), 3_010);
+    events.push(user(2, "abc"));
+    let added = r#",{"role":"user","content":"abc"}"#.len();
+    assert_eq!(fold(&events).size(600), 3_010 + estimate(added));
+    // Ten requests cost ten times as much, but the context is no larger for it.
+    for _ in 0..9 {
+        events.push(event.clone());
+    }
+    let state = fold(&events);
+    assert_eq!(state.size(600), 3_010);
+    assert_eq!(state.usage.prompt, 30_000);
+    // After a compaction an old report must not set off the next one.
+    events.push(compaction(1, 5, CompactionKind::Summary));
+    let state = fold(&events);
+    assert_eq!(state.size(600), estimate(state.encoded().all().len() + 600));
+}
+
+#[test]
+fn broken_arguments_never_reach_a_provider() {
+    let mut event = assistant("", &["a"]);
+    if let Event::AssistantMessage(message) = &mut event {
+        message.reply.tool_calls[0].arguments = r#"{"command":"ls\"}"#.to_owned();
+        message.reply.tool_calls[0].name = String::new();
+    }
+    let state = fold(&[user(1, "go"), event, result("a", "broken")]);
+    assert_eq!(refusal(&messages(&state)), None);
+    assert_ne!(messages(&state)[1]["tool_calls"][0]["function"]["name"], "");
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let id = prop::sample::select(vec!["a", "b", "c"]);
+    let ids = prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..4);
+    let kind = prop::sample::select(vec![
+        CompactionKind::Summary,
+        CompactionKind::Cut,
+        CompactionKind::Digest,
+    ]);
+    prop_oneof![
+        2 => (1..5_u32, ".{0,12}").prop_map(|(turn, text)| user(turn, &text)),
+        4 => ("[a-z ]{0,6}", ids).prop_map(|(text, ids)| assistant(&text, &ids)),
+        4 => (id.clone(), "\\PC{0,900}").prop_map(|(id, text)| result(id, &text)),
+        2 => id.prop_map(started),
+        1 => (0..30_u64, 0..30_u64, kind).prop_map(|(a, b, kind)| compaction(a, b, kind)),
+        1 => Just(finished()),
+        1 => "[a-z]{1,5}".prop_map(|content| Event::SystemPrompt(SystemPrompt { content })),
+        1 => Just(Event::Unknown("later".to_owned())),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever a log holds and wherever it ends, a strict provider takes its history.
+    #[test]
+    fn every_prefix_is_valid(events in prop::collection::vec(event(), 0..30)) {
+        for end in 0..=events.len() {
+            let state = fold(&events[..end]);
+            prop_assert_eq!(refusal(&messages(&state)), None);
+        }
+    }
+
+    /// Reading back what was written gives the live state.
+    #[test]
+    fn replay_equals_live(events in prop::collection::vec(event(), 0..30)) {
+        let mut replayed = State::new(&GENERIC);
+        for (index, event) in events.iter().enumerate() {
+            let record = Record { seq: index as u64 + 1, at: "now".into(), event: event.clone() };
+            let read = Record::from_line(&record.to_line().unwrap()).unwrap();
+            prop_assert_eq!(&read, &record);
+            replayed.apply(read);
+        }
+        prop_assert_eq!(replayed, fold(&events));
+    }
+
+    /// A request begins with the bytes of the one before, unless something was replaced.
+    #[test]
+    fn requests_grow_at_their_end(events in prop::collection::vec(event(), 1..30)) {
+        let mut before = Vec::new();
+        for end in 1..=events.len() {
+            let state = fold(&events[..end]);
+            let replaced = matches!(events[end - 1], Event::Compaction(_) | Event::SystemPrompt(_));
+            prop_assert!(replaced || state.encoded().all().starts_with(&before));
+            before = state.encoded().all().to_vec();
+        }
+    }
+
+    /// The pieces that compaction plans with are those of the whole.
+    #[test]
+    fn first_messages_are_a_prefix(events in prop::collection::vec(event(), 0..30)) {
+        let state = fold(&events);
+        let mut sum = state.encoded().first(0).len();
+        for index in 0..state.history.len() {
+            prop_assert!(state.encoded().all().starts_with(state.encoded().first(index)));
+            sum += state.encoded().bytes_of(index);
+        }
+        prop_assert_eq!(sum, state.encoded().all().len());
+    }
+}

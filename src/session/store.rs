@@ -1,0 +1,319 @@
+//! Where sessions live, and how one is found again.
+//!
+//! A workspace keeps its sessions in `.xsh/sessions`; where that cannot be written they go to the
+//! user's state folder, under a name made from the workspace's path. A file `latest` names the
+//! session that was used last: file times are not trusted where it can be helped, and starting must
+//! not scan. A list of workspaces in the state folder lets a session be found from elsewhere.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{Access, access};
+use sha2::{Digest, Sha256};
+
+use super::log::{self, Log};
+use super::state::State;
+use super::{Session, clock};
+use crate::client::profile::Profile;
+use crate::error::Error;
+use crate::event::{Event, FORMAT_VERSION, Header, Record};
+
+/// How much of a file is read to find its title.
+const TITLE_WINDOW: u64 = 128 << 10;
+
+/// The sessions of one workspace.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// Where they are; none when nothing is saved.
+    folder: Option<PathBuf>,
+    /// Further folders that may hold sessions of this workspace.
+    also: Vec<PathBuf>,
+    /// The user's state folder.
+    state_home: Option<PathBuf>,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The id.
+    pub id: String,
+    /// The file.
+    pub path: PathBuf,
+    /// When it was last written.
+    pub modified: SystemTime,
+    /// Bytes.
+    pub size: u64,
+    /// RFC 3339.
+    pub created_at: String,
+    /// The workspace.
+    pub cwd: String,
+    /// The first message, in one line.
+    pub title: String,
+}
+
+impl Store {
+    /// The store of a workspace, and a warning when nothing can be saved. Touches nothing.
+    pub fn open(workspace: &Path, state_home: Option<&Path>, save: bool) -> (Self, Option<String>) {
+        let own = workspace.join(".xsh").join("sessions");
+        let fallback = state_home.map(|home| home.join("sessions").join(folder_name(workspace)));
+        let mut store = Self {
+            folder: None,
+            also: fallback.clone().into_iter().collect(),
+            state_home: state_home.map(Path::to_owned),
+        };
+        if !save {
+            store.also.push(own);
+            return (store, None);
+        }
+        let candidates = [Some(own.clone()), fallback];
+        store.folder = candidates.into_iter().flatten().find(|folder| can_hold(folder));
+        if store.folder.as_ref() != Some(&own) {
+            store.also.push(own);
+        }
+        let warning = store.folder.is_none().then(|| {
+            "nothing can be saved: neither the workspace nor the state folder is writable; this \
+             session cannot be resumed"
+                .to_owned()
+        });
+        (store, warning)
+    }
+
+    /// Where new sessions go; none when nothing is saved.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// A new session; its file is made with its first event.
+    pub fn create(&self, workspace: &Path, profile: &'static Profile) -> Session {
+        let header = Header {
+            kind: "session".to_owned(),
+            version: FORMAT_VERSION,
+            id: clock::session_id(),
+            created_at: clock::now(),
+            cwd: workspace.display().to_string(),
+            xsh: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let log = match &self.folder {
+            None => Log::Unsaved,
+            Some(folder) => Log::Planned {
+                path: folder.join(format!("{}.jsonl", header.id)),
+                header: header.clone(),
+                index: self.index_entry(workspace),
+            },
+        };
+        Session::new(header, State::new(profile), log)
+    }
+
+    fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
+        Some(self.state_home.as_ref()?.join("workspaces").join(folder_name(workspace)))
+    }
+
+    /// The file of a session by id, unique beginning of an id, or path; none = the one used last,
+    /// other than `except`.
+    pub fn find(&self, id: Option<&str>, except: Option<&str>) -> Result<PathBuf, Error> {
+        match id {
+            None => self.latest(except),
+            Some(id) if id.contains('/') || is_session_file(Path::new(id)) => Ok(PathBuf::from(id)),
+            Some(id) => self.by_id(id),
+        }
+    }
+
+    fn latest(&self, except: Option<&str>) -> Result<PathBuf, Error> {
+        let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
+        for folder in self.folders() {
+            let named = fs::read_to_string(folder.join("latest")).unwrap_or_default();
+            let path = folder.join(format!("{}.jsonl", named.trim()));
+            if Some(named.trim()) != except && is_plain_id(named.trim()) && path.is_file() {
+                return Ok(path);
+            }
+            found.extend(files_in(folder).into_iter().map(|path| (modified(&path), path)));
+        }
+        found.sort();
+        let stem_is = |path: &Path| path.file_stem().and_then(|s| s.to_str()) == except;
+        found.into_iter().rev().map(|(_, path)| path).find(|path| !stem_is(path)).ok_or_else(|| {
+            Error::usage("nothing to resume", "there is no saved session of this workspace").help(
+                "start one with `xsh`; `xsh sessions list --all` shows those of other folders",
+            )
+        })
+    }
+
+    fn by_id(&self, id: &str) -> Result<PathBuf, Error> {
+        let mut found = matching(self.folders().map(Path::to_owned), id);
+        if found.is_empty() {
+            found = matching(self.other_folders().into_iter(), id);
+        }
+        found.dedup();
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err(Error::usage(format!("no such session: {id}"), "")
+                .help("`xsh sessions list --all` shows the sessions there are")),
+            several => {
+                let ids: Vec<_> =
+                    several.iter().take(5).filter_map(|path| path.file_stem()?.to_str()).collect();
+                Err(Error::usage(format!("{id} fits {} sessions", several.len()), ids.join(", "))
+                    .help("give more of the id"))
+            }
+        }
+    }
+
+    /// The folders with sessions of this workspace.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.iter().chain(&self.also).map(PathBuf::as_path)
+    }
+
+    /// The folders with sessions of this user's other workspaces.
+    fn other_folders(&self) -> Vec<PathBuf> {
+        let Some(home) = &self.state_home else { return Vec::new() };
+        let indexed = entries(&home.join("workspaces"))
+            .filter_map(|entry| fs::read_to_string(entry).ok())
+            .map(|workspace| Path::new(workspace.trim_end()).join(".xsh").join("sessions"));
+        indexed.chain(entries(&home.join("sessions"))).collect()
+    }
+
+    /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
+    /// file times of all, and the beginning of those it returns.
+    pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
+        let mut folders: Vec<PathBuf> = self.folders().map(Path::to_owned).collect();
+        if all {
+            folders.extend(self.other_folders());
+        }
+        folders.sort();
+        folders.dedup();
+        let mut files: Vec<(SystemTime, PathBuf)> = folders
+            .iter()
+            .flat_map(|folder| files_in(folder))
+            .map(|path| (modified(&path), path))
+            .collect();
+        files.sort_by(|a, b| b.cmp(a));
+        let total = files.len();
+        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
+        (listed.take(limit).collect(), total)
+    }
+}
+
+/// What must be there before a session file is made: the folder, and in a workspace the file that
+/// keeps git away from it.
+pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
+    log::make_private_folder(folder)?;
+    let parent = folder.parent().filter(|parent| parent.ends_with(".xsh"));
+    let Some(ignore) = parent.map(|parent| parent.join(".gitignore")) else { return Ok(()) };
+    if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
+}
+
+/// Remembers the session as the one used last. Best effort: file times stand in for it.
+pub fn note_latest(session: &Path, id: &str) {
+    if let Some(folder) = session
+        .parent()
+        .filter(|folder| folder.ends_with("sessions") || folder.join("latest").exists())
+    {
+        let _ = replace(&folder.join("latest"), id);
+    }
+}
+
+/// Remembers the workspace, so that its sessions are found from elsewhere. Best effort.
+pub(super) fn note_workspace(index: &Path, cwd: &str) {
+    if !index.exists() {
+        let _ = index.parent().map(log::make_private_folder);
+        let _ = replace(index, cwd);
+    }
+}
+
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    write_private(&temporary, text).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// A folder name for a workspace: readable, and unique by a hash of the whole path.
+fn folder_name(workspace: &Path) -> String {
+    let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name: String = name
+        .unwrap_or_else(|| "root".to_owned())
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(40)
+        .collect();
+    let hash = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
+    let hash: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}-{hash}")
+}
+
+/// True when the folder, or the nearest one that exists above it, lets this user make files.
+fn can_hold(folder: &Path) -> bool {
+    let existing = folder.ancestors().find(|folder| folder.exists());
+    existing.is_some_and(|folder| {
+        folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    })
+}
+
+fn is_session_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
+fn is_plain_id(id: &str) -> bool {
+    !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    entries(folder).filter(|path| is_session_file(path)).collect()
+}
+
+fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in folders.flat_map(|folder| files_in(&folder)) {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if stem == id {
+            return vec![path];
+        }
+        if stem.starts_with(id) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn modified(path: &Path) -> SystemTime {
+    let times = fs::metadata(path).and_then(|meta| meta.modified());
+    times.unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn listed(path: PathBuf, modified: SystemTime) -> Option<Listed> {
+    let header = log::read_header(&path).ok()?;
+    Some(Listed {
+        id: header.id,
+        size: fs::metadata(&path).map_or(0, |meta| meta.len()),
+        created_at: header.created_at,
+        cwd: header.cwd,
+        title: title(&path).unwrap_or_default(),
+        modified,
+        path,
+    })
+}
+
+/// The first user message, looked for in the beginning of the file only.
+fn title(path: &Path) -> Option<String> {
+    let beginning = fs::File::open(path).ok()?.take(TITLE_WINDOW);
+    let lines = BufReader::new(beginning).split(b'\n').skip(1).map_while(Result::ok);
+    lines.filter_map(|line| Record::from_line(&line).ok()).find_map(|record| match record.event {
+        Event::UserMessage(message) => Some(message.content.lines().next()?.to_owned()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,342 @@
+//! Runs the calls of a reply: checks each, asks where the mode wants it, records it as started, runs
+//! it on a blocking thread, and records its one outcome, in the model's order.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Tally;
+use super::machine::Input;
+use super::schedule;
+use crate::agent::{Agent, Answer, Question};
+use crate::event::{Event, FileChange, Permission, ToolResult, ToolStarted};
+use crate::message::ToolCall;
+use crate::policy::{self, Decision};
+use crate::session::blobs;
+use crate::session::log::LogError;
+use crate::tools::registry::{self, Prepared};
+use crate::tools::{Effect, Journal, Outcome, ToolContext};
+use crate::update::{ToolShown, Update};
+
+/// How long a tool that was told to stop may take before its outcome is called unknown.
+const STOP_WITHIN: Duration = Duration::from_secs(4);
+
+/// A call on its way to an outcome.
+struct Job {
+    call_id: String,
+    shown: ToolShown,
+    plan: Plan,
+}
+
+enum Plan {
+    Run(Prepared),
+    /// Nothing to run: the call was wrong.
+    Answer(Outcome),
+}
+
+/// Runs every call of the open reply that has no result yet.
+pub(crate) async fn run(
+    agent: &mut Agent,
+    tally: &mut Tally,
+    cancel: &CancellationToken,
+) -> Result<Input, LogError> {
+    let calls: Vec<ToolCall> =
+        agent.session.state.unanswered().iter().map(|open| open.call.clone()).collect();
+    let jobs: Vec<Job> = calls.iter().map(|call| prepare(agent, call)).collect();
+    let reads: Vec<bool> = jobs.iter().map(|job| job.plan.only_reads()).collect();
+    let mut jobs = VecDeque::from(jobs);
+    for batch in schedule::batches(&reads) {
+        let batch: Vec<Job> = jobs.drain(..batch.len()).collect();
+        run_batch(agent, batch, tally, cancel).await?;
+    }
+    Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
+}
+
+impl Plan {
+    fn only_reads(&self) -> bool {
+        match self {
+            Self::Run(prepared) => prepared.effect == Effect::Read,
+            Self::Answer(_) => true,
+        }
+    }
+}
+
+fn prepare(agent: &Agent, call: &ToolCall) -> Job {
+    let plan = if call.incomplete {
+        Plan::Answer(Outcome::error(
+            "This call was cut off by the output limit: nothing ran. Send it again in smaller \
+             pieces.",
+        ))
+    } else {
+        match agent.registry.prepare(&call.name, &call.arguments) {
+            Ok(prepared) => Plan::Run(prepared),
+            Err(outcome) => Plan::Answer(outcome),
+        }
+    };
+    let subject = match &plan {
+        Plan::Run(prepared) => prepared.subject.clone(),
+        Plan::Answer(_) => String::new(),
+    };
+    let shown = ToolShown { call_id: call.id.clone(), name: call.name.clone(), subject };
+    Job { call_id: call.id.clone(), shown, plan }
+}
+
+/// Runs the jobs of one batch at the same time and records their outcomes in order.
+async fn run_batch(
+    agent: &mut Agent,
+    batch: Vec<Job>,
+    tally: &mut Tally,
+    cancel: &CancellationToken,
+) -> Result<(), LogError> {
+    let mut running = Running::new(cancel);
+    let mut shown = Vec::new();
+    for job in batch {
+        let index = shown.len();
+        shown.push(job.shown.clone());
+        let outcome = match job.plan {
+            _ if cancel.is_cancelled() => not_started(),
+            Plan::Answer(outcome) => outcome,
+            Plan::Run(prepared) => {
+                match allow(agent, &job.shown, &prepared, tally, cancel).await? {
+                    Some(refused) => refused,
+                    None => {
+                        let started = ToolStarted {
+                            call_id: job.call_id.clone(),
+                            name: job.shown.name.clone(),
+                        };
+                        agent.session.record(Event::ToolStarted(started))?;
+                        agent.show(Update::ToolStarted(job.shown));
+                        running.start(agent, (index, job.call_id), prepared);
+                        continue;
+                    }
+                }
+            }
+        };
+        running.answer(index, outcome);
+    }
+    running.record_all(agent, shown).await
+}
+
+fn not_started() -> Outcome {
+    Outcome::error("[not started: the user interrupted before this call ran. It had no effect.]")
+}
+
+/// Whether the call may run: none if it may, else its outcome.
+async fn allow(
+    agent: &mut Agent,
+    shown: &ToolShown,
+    prepared: &Prepared,
+    tally: &mut Tally,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, LogError> {
+    let always = agent.always.contains(prepared.name);
+    let (allowed, reason) = match policy::decide(agent.options.mode, &prepared.effect, always) {
+        Decision::Allow => return Ok(None),
+        Decision::Deny(reason) => (false, reason.to_owned()),
+        Decision::Ask => ask(agent, shown, prepared, cancel).await,
+    };
+    let call_id = shown.call_id.clone();
+    let event = Permission { call_id, allowed, reason: reason.clone() };
+    agent.session.record(Event::Permission(event))?;
+    if allowed {
+        return Ok(None);
+    }
+    tally.denied = true;
+    Ok(Some(Outcome {
+        summary: "denied".to_owned(),
+        ..Outcome::error(format!("Denied: {reason}"))
+    }))
+}
+
+/// Asks the user; without anyone to ask the answer is no.
+async fn ask(
+    agent: &mut Agent,
+    shown: &ToolShown,
+    prepared: &Prepared,
+    cancel: &CancellationToken,
+) -> (bool, String) {
+    let (answer, answered) = oneshot::channel();
+    let question = Question {
+        tool: shown.name.clone(),
+        subject: shown.subject.clone(),
+        diff: prepared.preview.clone(),
+        cwd: agent.workspace.root.display().to_string(),
+        answer,
+    };
+    if agent.questions.as_ref().is_none_or(|questions| questions.send(question).is_err()) {
+        let reason = format!(
+            "{} needs the user's consent and nobody can be asked in this run (permission mode \
+             \"ask\"). Do not try again; say what you would have done.",
+            shown.name
+        );
+        return (false, reason);
+    }
+    let answer = tokio::select! {
+        answer = answered => answer.unwrap_or(Answer::No(None)),
+        () = cancel.cancelled() => Answer::No(None),
+    };
+    match answer {
+        Answer::Yes => (true, "the user allowed it".to_owned()),
+        Answer::Always => {
+            agent.always.insert(prepared.name.to_owned());
+            (true, "the user allowed this tool for the rest of the session".to_owned())
+        }
+        Answer::No(None) => (false, "the user said no. Ask what to do instead.".to_owned()),
+        Answer::No(Some(comment)) => (false, format!("the user said no: {comment}")),
+    }
+}
+
+/// The tools of a batch that are running, and the outcomes there are.
+struct Running {
+    tasks: JoinSet<Finished>,
+    outcomes: Vec<Finished>,
+    journal: mpsc::UnboundedReceiver<Announcement>,
+    announce: mpsc::UnboundedSender<Announcement>,
+    cancel: CancellationToken,
+}
+
+struct Finished {
+    index: usize,
+    outcome: Outcome,
+    duration: Duration,
+}
+
+impl Running {
+    fn new(cancel: &CancellationToken) -> Self {
+        let (announce, journal) = mpsc::unbounded_channel();
+        Self {
+            tasks: JoinSet::new(),
+            outcomes: Vec::new(),
+            journal,
+            announce,
+            cancel: cancel.clone(),
+        }
+    }
+
+    fn answer(&mut self, index: usize, outcome: Outcome) {
+        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO });
+    }
+
+    /// Starts a tool on a blocking thread.
+    fn start(&mut self, agent: &Agent, call: (usize, String), prepared: Prepared) {
+        let (index, call_id) = call;
+        let journal = ChannelJournal { tx: self.announce.clone(), blobs: agent.blob_folder() };
+        let workspace = Arc::clone(&agent.workspace);
+        let known = Arc::clone(&agent.session.state.files);
+        let output_dir = agent.output_folder();
+        let hidden_env = Arc::clone(&agent.options.hidden_env);
+        let cancel = self.cancel.clone();
+        let runtime = tokio::runtime::Handle::current();
+        self.tasks.spawn_blocking(move || {
+            let context = ToolContext {
+                workspace: &workspace,
+                call_id: &call_id,
+                known: &known,
+                cancel: &cancel,
+                journal: &journal,
+                output_dir: &output_dir,
+                hidden_env: &hidden_env,
+                runtime: &runtime,
+            };
+            let began = Instant::now();
+            let outcome = registry::run_guarded(prepared, &context);
+            Finished { index, outcome, duration: began.elapsed() }
+        });
+    }
+
+    /// Waits for every tool and records each outcome as soon as all before it are recorded.
+    async fn record_all(
+        mut self,
+        agent: &mut Agent,
+        shown: Vec<ToolShown>,
+    ) -> Result<(), LogError> {
+        let mut waiting: VecDeque<ToolShown> = shown.into();
+        let total = waiting.len();
+        while !waiting.is_empty() {
+            let next = total - waiting.len();
+            if let Some(at) = self.outcomes.iter().position(|done| done.index == next) {
+                let done = self.outcomes.swap_remove(at);
+                if let Some(tool) = waiting.pop_front() {
+                    record_outcome(agent, tool, done)?;
+                }
+                continue;
+            }
+            self.wait(agent, next).await;
+        }
+        Ok(())
+    }
+
+    /// Waits for a tool to end or announce a change, and no longer than allowed once cancelled.
+    async fn wait(&mut self, agent: &mut Agent, next: usize) {
+        let cancel = self.cancel.clone();
+        let too_slow = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(STOP_WITHIN).await;
+        };
+        tokio::select! {
+            biased;
+            Some(announcement) = self.journal.recv() => announcement.record(agent),
+            Some(done) = self.tasks.join_next() => match done {
+                Ok(done) => self.outcomes.push(done),
+                Err(_) => self.answer(next, Outcome::error("The tool ended without an outcome.")),
+            },
+            () = too_slow => self.answer(next, Outcome::error(
+                "[outcome unknown: the user interrupted and the tool did not stop in time. Check \
+                 its effects before you repeat it.]",
+            )),
+        }
+    }
+}
+
+fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {
+    let Finished { outcome, duration, .. } = done;
+    let result = ToolResult {
+        call_id: tool.call_id.clone(),
+        content: outcome.content,
+        is_error: outcome.is_error,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        files: outcome.files,
+    };
+    agent.session.record(Event::ToolResult(result.clone()))?;
+    let (summary, diff) = (outcome.summary, outcome.diff);
+    agent.show(Update::ToolFinished { tool, result, summary, diff });
+    Ok(())
+}
+
+/// A file change that a tool on another thread is about to make.
+struct Announcement {
+    change: FileChange,
+    recorded: std::sync::mpsc::SyncSender<Result<(), String>>,
+}
+
+impl Announcement {
+    fn record(self, agent: &mut Agent) {
+        let result = agent.session.record(Event::FileChange(self.change));
+        let result = result.map(|_| ()).map_err(|error| super::log_failed(&error));
+        // A tool that has gone does not make the change.
+        let _ = self.recorded.send(result);
+    }
+}
+
+/// The journal as a tool sees it: keeps the content before, then waits for the log.
+struct ChannelJournal {
+    tx: mpsc::UnboundedSender<Announcement>,
+    blobs: Option<PathBuf>,
+}
+
+impl Journal for ChannelJournal {
+    fn file_change(&self, change: FileChange, before: Option<&[u8]>) -> Result<(), String> {
+        if let (Some(folder), Some(hash), Some(content)) = (&self.blobs, &change.before, before) {
+            blobs::keep(folder, hash, content)?;
+        }
+        let (recorded, wait) = std::sync::mpsc::sync_channel(1);
+        let gone = |_| "xsh is shutting down".to_owned();
+        self.tx.send(Announcement { change, recorded }).map_err(|_| gone(()))?;
+        wait.recv().map_err(|_| gone(()))?
+    }
+}

@@ -1,0 +1,267 @@
+//! `xsh -p`: where the prompt comes from, where the answer goes, and what the exit code says.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::assert::{assert_no_crash, assert_says, assert_silent_on};
+use crate::support::env::{Env, MODEL, Running};
+use crate::support::provider::Provider;
+use crate::support::reply::{End, Reply, call, read, write};
+
+fn one_answer(text: &str) -> (Provider, Env) {
+    let provider = Provider::start([Reply::text(text)]);
+    let env = Env::new(&provider);
+    (provider, env)
+}
+
+#[test]
+fn the_answer_is_on_stdout_and_nothing_else() {
+    let provider = Provider::start([
+        Reply::text_and_calls("Let me look.", [read("c1", "a.txt")]).usage(100, 10, 0),
+        Reply::text("It says hello.").usage(130, 5, 100),
+    ]);
+    let env = Env::new(&provider);
+    env.write("a.txt", "hello\n");
+    let output = env.run(&["-p", "what does a.txt say?"]).expect_code(0);
+    assert!(output.stdout.ends_with("It says hello.\n"), "{}", output.stdout);
+    assert_silent_on(&output.stdout, &["token", "1: hello", "\u{1b}"]);
+    assert_says(&output.stderr, &["read", "a.txt"]);
+}
+
+#[test]
+fn the_prompt_may_be_given_in_several_ways() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["-p", "hi there"], "hi there"),
+        (&["--print", "hi there"], "hi there"),
+        (&["--prompt", "hi there"], "hi there"),
+        (&["-p", "--", "--version"], "--version"),
+        (&["--model", "other", "-p", "hi"], "hi"),
+    ];
+    for (args, expected) in cases {
+        let (provider, env) = one_answer("Hello.");
+        let output = env.run(args).expect_code(0);
+        assert_eq!(output.stdout, "Hello.\n", "{args:?}");
+        assert_eq!(provider.last_request().last(), *expected, "{args:?}");
+    }
+}
+
+#[test]
+fn piped_text_is_context_after_the_prompt() {
+    let (provider, env) = one_answer("Short.");
+    let _ = env.run_with(&["-p", "summarise this"], "a long report\n").expect_code(0);
+    let request = provider.last_request();
+    let said = request.last();
+    let (prompt, context) = (said.find("summarise this"), said.find("a long report"));
+    assert!(prompt.is_some() && prompt < context, "{said}");
+}
+
+#[test]
+fn a_dash_reads_the_prompt_from_stdin() {
+    let (provider, env) = one_answer("Hello.");
+    let _ = env.run_with(&["-p", "-"], "typed by a script\n").expect_code(0);
+    assert_eq!(provider.last_request().last().trim_end(), "typed by a script");
+}
+
+#[test]
+fn an_open_and_silent_stdin_does_not_block() {
+    let (_provider, env) = one_answer("Hello.");
+    let (running, _pipe) = Running::start_with_open_stdin(env.command(&["-p", "hi"]));
+    assert_eq!(running.wait().expect_code(0).stdout, "Hello.\n");
+}
+
+#[test]
+fn an_empty_prompt_is_a_usage_error() {
+    for (args, stdin) in [(&["-p", ""][..], ""), (&["-p", "-"], " \n"), (&["-p"], "")] {
+        let provider = Provider::start([]);
+        let output = Env::new(&provider).run_with(args, stdin).expect_code(2);
+        assert_says(&output.stderr, &["error:", "prompt"]);
+    }
+}
+
+#[test]
+fn a_failed_turn_is_1() {
+    let provider = Provider::start([Reply::error(401, "the key is wrong")]);
+    let output = Env::new(&provider).run(&["-p", "hi"]).expect_code(1);
+    assert_says(&output.stderr, &["error:", "401", "the key is wrong", "help:"]);
+    assert_eq!(output.stdout, "");
+}
+
+#[test]
+fn wrong_usage_is_2_and_asks_nobody() {
+    let cases: &[&[&str]] = &[
+        &["--permission-mode", "nonsense", "-p", "hi"],
+        &["--output-format", "xml", "-p", "hi"],
+        &["--effort", "huge", "-p", "hi"],
+        &["--max-steps", "many", "-p", "hi"],
+        &["--context-window", "-1", "-p", "hi"],
+        &["--no-such-flag", "-p", "hi"],
+        &["-C", "/no/such/folder", "-p", "hi"],
+        &["--system-prompt-file", "/no/such/file", "-p", "hi"],
+    ];
+    for args in cases {
+        let provider = Provider::start([]);
+        let env = Env::new(&provider);
+        let output = env.run(args).expect_code(2);
+        assert_says(&output.stderr, &["error:"]);
+        assert!(provider.requests().is_empty() && !env.exists(".xsh"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_step_limit_is_3() {
+    let provider = Provider::answering(|request| {
+        let step = request.messages().len();
+        Reply::calls([call(&format!("c{step}"), "glob", json!({"pattern": format!("{step}*")}))])
+    });
+    let env = Env::new(&provider);
+    let output = env.run(&["-p", "go", "--max-steps", "2"]).expect_code(3);
+    assert_says(&output.stderr, &["step"]);
+    assert_eq!(provider.requests().len(), 2);
+    assert_eq!(env.log().ending(), "step_limit");
+}
+
+#[test]
+fn a_denied_action_is_4_and_the_model_is_told() {
+    for mode in ["plan", "ask"] {
+        let provider = Provider::start([
+            Reply::calls([write("c1", "new.txt", "x")]),
+            Reply::text("I could not."),
+        ]);
+        let env = Env::new(&provider);
+        let output = env.run(&["-p", "write it", "--permission-mode", mode]).expect_code(4);
+        assert_eq!(output.stdout, "I could not.\n");
+        assert_says(
+            provider.last_request().result("c1"),
+            &["denied|not permitted|not allowed|refused"],
+        );
+        assert!(!env.exists("new.txt"), "{mode}");
+    }
+}
+
+#[test]
+fn a_denied_call_repeated_without_end_stops() {
+    let provider = Provider::answering(|request| {
+        let id = format!("c{}", request.messages().len());
+        Reply::calls([write(&id, "new.txt", "x")])
+    });
+    let env = Env::new(&provider);
+    let output = env.run(&["-p", "write it", "--permission-mode", "plan"]);
+    assert!([3, 4].contains(&output.code), "{output:?}");
+    assert!(provider.requests().len() < 20);
+}
+
+#[test]
+fn an_interrupt_is_130() {
+    let provider = Provider::start([Reply::pieces(&["Well, "]).cut_off(1, End::Stall)]);
+    let env = Env::new(&provider);
+    let running = env.spawn(&["-p", "hi"]);
+    provider.wait_for_requests(1);
+    running.signal(Signal::INT);
+    let output = running.wait().expect_code(130);
+    assert_says(&output.stderr, &["interrupt|cancel"]);
+}
+
+#[test]
+fn a_closed_stdout_ends_quietly() {
+    let text = "word ".repeat(40_000);
+    let (provider, env) = one_answer(&text);
+    let mut command = std::process::Command::new("sh");
+    let script = r#""$0" -p hi | head -c 10 >/dev/null"#;
+    command.args(["-c", script, env!("CARGO_BIN_EXE_xsh")]).current_dir(env.workspace());
+    command.env_clear().envs(env.vars().iter().map(|(name, value)| (name, value)));
+    let output = Running::start(command, None).wait();
+    assert_no_crash(&output.stderr);
+    assert_silent_on(&output.stderr, &["broken pipe", "error:"]);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn no_session_leaves_nothing_behind() {
+    let (_provider, env) = one_answer("Hello.");
+    let output = env.run(&["-p", "hi", "--no-session"]).expect_code(0);
+    assert_eq!(output.stdout, "Hello.\n");
+    assert!(!env.exists(".xsh"));
+}
+
+#[test]
+fn version_and_help_need_no_configuration() {
+    let env = Env::bare();
+    let version = env.run(&["--version"]).expect_code(0);
+    assert_eq!(version.stdout, format!("xsh {}\n", env!("CARGO_PKG_VERSION")));
+    let help = env.run(&["--help"]).expect_code(0);
+    assert_says(&help.stdout, &["--print", "--resume", "--permission-mode", "--demo"]);
+}
+
+fn json_result(output: &str) -> Value {
+    serde_json::from_str(output).expect("one JSON object")
+}
+
+#[test]
+fn the_json_result_has_the_keys_that_scripts_read() {
+    let provider = Provider::start([Reply::text("Hello.").usage(120, 7, 20)]);
+    let env = Env::new(&provider);
+    let output = env.run(&["-p", "hi", "--output-format", "json"]).expect_code(0);
+    let result = json_result(&output.stdout);
+    let expected = [
+        ("type", json!("result")),
+        ("subtype", json!("success")),
+        ("is_error", json!(false)),
+        ("result", json!("Hello.")),
+        ("session_id", json!(env.log().id())),
+        ("num_turns", json!(1)),
+    ];
+    for (key, value) in expected {
+        assert_eq!(result[key], value, "{key} in {result}");
+    }
+    assert!(result["duration_ms"].is_u64(), "{result}");
+    assert!(result.get("total_cost_usd").is_some(), "{result}");
+    assert_eq!(result["usage"]["output_tokens"], 7, "{result}");
+}
+
+#[test]
+fn a_failed_turn_has_a_json_result_too() {
+    let provider = Provider::start([Reply::error(401, "the key is wrong")]);
+    let output = Env::new(&provider).run(&["-p", "hi", "--output-format", "json"]).expect_code(1);
+    let result = json_result(&output.stdout);
+    assert_eq!(
+        (&result["type"], &result["is_error"]),
+        (&json!("result"), &json!(true)),
+        "{result}"
+    );
+    assert_ne!(result["subtype"], "success");
+    assert_says(&result.to_string(), &["the key is wrong"]);
+}
+
+#[test]
+fn the_json_stream_has_the_shape_that_scripts_read() {
+    let provider = Provider::start([
+        Reply::text_and_calls("Looking.", [read("c1", "a.txt")]),
+        Reply::text("Hello."),
+    ]);
+    let env = Env::new(&provider);
+    env.write("a.txt", "text\n");
+    let args = ["-p", "hi", "--output-format", "stream-json", "--verbose"];
+    let lines = env.run(&args).expect_code(0).json_lines();
+    let kinds: Vec<_> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    assert_eq!(kinds, ["system", "assistant", "user", "assistant", "result"]);
+
+    let init = &lines[0];
+    assert_eq!((&init["subtype"], &init["model"]), (&json!("init"), &json!(MODEL)), "{init}");
+    assert_eq!(init["cwd"], json!(env.workspace()));
+    assert_eq!(init["tools"], json!(["glob", "grep", "read", "write", "edit", "shell"]));
+    assert!(lines.iter().all(|line| line["session_id"] == env.log().id()), "{lines:#?}");
+
+    let asked = &lines[1]["message"];
+    assert_eq!(asked["role"], "assistant");
+    assert_eq!(asked["content"][0], json!({"type": "text", "text": "Looking."}));
+    let expected = json!({"type": "tool_use", "id": "c1", "name": "read",
+        "input": {"file_path": "a.txt"}});
+    assert_eq!(asked["content"][1], expected);
+
+    let told = &lines[2]["message"];
+    assert_eq!(told["role"], "user");
+    assert_eq!(told["content"][0]["type"], "tool_result");
+    assert_eq!(told["content"][0]["tool_use_id"], "c1");
+    assert_says(&told["content"][0]["content"].to_string(), &["1: text"]);
+    assert_eq!(lines[4]["result"], "Hello.");
+}

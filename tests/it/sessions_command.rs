@@ -1,0 +1,96 @@
+//! `xsh sessions`: finding, showing and exporting what was said.
+
+use crate::support::assert::{assert_says, assert_silent_on};
+use crate::support::env::Env;
+use crate::support::provider::Provider;
+use crate::support::reply::{Reply, shell};
+
+/// Two sessions in the workspace, one of them with a tool call.
+fn two_sessions() -> (Provider, Env) {
+    let provider = Provider::start([
+        Reply::calls([shell("c1", "echo from the tool")]),
+        Reply::text("The parser is fixed."),
+        Reply::text("Nothing to do."),
+    ]);
+    let env = Env::new(&provider);
+    let _ = env.ask("fix the parser");
+    let _ = env.ask("anything else?");
+    (provider, env)
+}
+
+fn id(env: &Env, index: usize) -> String {
+    let path = env.sessions().into_iter().nth(index).expect("a session");
+    path.file_stem().and_then(|name| name.to_str()).expect("UTF-8").to_owned()
+}
+
+#[test]
+fn the_list_names_each_session_of_the_workspace() {
+    let (_provider, mut env) = two_sessions();
+    for args in [&["sessions"][..], &["sessions", "list"]] {
+        let output = env.run(args).expect_code(0);
+        assert_says(
+            &output.stdout,
+            &[&id(&env, 0), &id(&env, 1), "fix the parser", "anything else?"],
+        );
+    }
+    env.enter("other");
+    assert_silent_on(&env.run(&["sessions"]).expect_code(0).stdout, &["fix the parser"]);
+}
+
+#[test]
+fn one_session_can_be_shown_by_a_prefix_of_its_id() {
+    let (_provider, env) = two_sessions();
+    let output = env.run(&["sessions", "show", &id(&env, 0)]).expect_code(0);
+    assert_says(&output.stdout, &["fix the parser", "echo from the tool", "The parser is fixed."]);
+    let unknown = env.run(&["sessions", "show", "no-such-id"]).expect_code(2);
+    assert_says(&unknown.stderr, &["error:", "no-such-id"]);
+}
+
+#[test]
+fn a_session_can_be_exported() {
+    let (_provider, env) = two_sessions();
+    let id = id(&env, 0);
+    for (format, start) in [("md", "#"), ("html", "<!doctype html"), ("json", "{|[")] {
+        let output = env.run(&["sessions", "export", &id, "--format", format]).expect_code(0);
+        assert_says(&output.stdout, &["fix the parser", "The parser is fixed."]);
+        let head: String = output.stdout.trim_start().chars().take(15).collect();
+        assert_says(&head, &[start]);
+    }
+}
+
+#[test]
+fn an_export_is_no_door_for_markup() {
+    let provider = Provider::start([Reply::text("<script>alert(1)</script> \u{1b}[2J")]);
+    let env = Env::new(&provider);
+    let _ = env.ask("<img src=x onerror=alert(2)>");
+    let html = env.run(&["sessions", "export", &id(&env, 0), "--format", "html"]).expect_code(0);
+    assert_silent_on(&html.stdout, &["<script>alert", "<img src=x"]);
+    let shown = env.run(&["sessions", "show", &id(&env, 0)]).expect_code(0);
+    assert_silent_on(&shown.stdout, &["\u{1b}[2J"]);
+}
+
+#[test]
+fn listing_needs_no_provider_and_survives_damaged_files() {
+    let (_provider, mut env) = two_sessions();
+    for name in ["XSH_BASE_URL", "XSH_API_KEY", "XSH_MODEL"] {
+        env.unset(name);
+    }
+    env.write(".xsh/sessions/20260101T000000Z-aaaaaa.jsonl", "not a session\n");
+    env.write(".xsh/sessions/20260101T000001Z-bbbbbb.jsonl", "");
+    let output = env.run(&["sessions"]).expect_code(0);
+    assert_says(&output.stdout, &["fix the parser", "anything else?"]);
+}
+
+#[test]
+fn many_sessions_are_listed() {
+    let (_provider, env) = two_sessions();
+    let whole = std::fs::read_to_string(&env.sessions()[0]).expect("a session");
+    let original = id(&env, 0);
+    for number in 0..1500 {
+        let name = format!("20260102T000000Z-{number:06x}");
+        env.write(&format!(".xsh/sessions/{name}.jsonl"), whole.replace(&original, &name));
+    }
+    let output = env.run(&["sessions"]).expect_code(0);
+    assert_says(&output.stdout, &["anything else?"]);
+    assert_eq!(env.sessions().len(), 1502);
+}
