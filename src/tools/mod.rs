@@ -13,6 +13,7 @@ pub mod edit;
 mod fixture;
 pub mod glob;
 pub mod grep;
+pub mod lenient;
 pub mod matching;
 pub mod nearest;
 pub mod output;
@@ -22,6 +23,7 @@ pub mod registry;
 pub mod save;
 pub mod schema;
 pub mod shell;
+pub mod strict;
 pub mod text;
 pub mod walk;
 pub mod write;
@@ -84,7 +86,7 @@ pub trait Tool {
     /// When to use it and what comes back; also its guidance in the system prompt.
     const DESCRIPTION: &'static str;
     /// The arguments; doc comments become the schema's descriptions.
-    type Args: DeserializeOwned + JsonSchema;
+    type Args: DeserializeOwned + JsonSchema + Send;
     /// What the call would do.
     fn effect(args: &Self::Args) -> Effect;
     /// What the call is about in one line for the screen: a path, a pattern, a command.
