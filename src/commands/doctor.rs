@@ -56,16 +56,12 @@ pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
 }
 
 fn finish(mut page: Page, problem: Option<&Error>) -> (String, Exit) {
-    match problem {
-        Some(error) => {
-            page.push(format_args!("\n{error}\n"));
-            (page.text, error.exit)
-        }
-        None => {
-            page.push(format_args!("\nready\n"));
-            (page.text, Exit::Done)
-        }
-    }
+    let Some(error) = problem else {
+        page.text.push_str("\nready\n");
+        return (page.text, Exit::Done);
+    };
+    page.push(format_args!("\n{error}\n"));
+    (page.text, error.exit)
 }
 
 fn endpoint(page: &mut Page, config: &Config) {

@@ -80,10 +80,9 @@ fn a_missing_or_useless_home_is_no_obstacle() {
 fn a_file_that_cannot_be_read_is_a_warning() {
     let place = Place::new();
     let path = "home/.config/xsh/config.toml";
-    let cases: [(&str, &[u8]); 2] = [
-        ("it is not UTF-8 text", b"model = '\xff'"),
-        ("larger than 1 MiB", &[b'#'; (1 << 20) + 1]),
-    ];
+    let long = vec![b'#'; (1 << 20) + 1];
+    let cases: [(&str, &[u8]); 2] =
+        [("it is not UTF-8 text", b"model = '\xff'"), ("larger than 1 MiB", &long)];
     for (part, text) in cases {
         place.write(path, text);
         let warnings = place.at_home(&[]).unwrap().warnings;

@@ -24,6 +24,7 @@ fn config(line: &str, world: &World) -> Config {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "calls read better with plain values")]
 fn check<T: std::fmt::Debug + PartialEq>(found: Option<&Setting<T>>, value: T, origin: &str) {
     let found = found.map(|setting| (&setting.value, setting.origin.to_string()));
     assert_eq!(found, Some((&value, origin.to_owned())));
@@ -97,17 +98,17 @@ fn a_window_is_known_only_from_who_can_know_it() {
 
 #[test]
 fn patience_is_greater_with_a_server_on_this_machine() {
-    let seconds = |config: &Config| {
+    let millis = |config: &Config| {
         let times = &config.timeouts;
-        [&times.connect, &times.first_byte, &times.idle].map(|time| time.value.as_secs_f64())
+        [&times.connect, &times.first_byte, &times.idle].map(|time| time.value.as_millis())
     };
     let hosted = config("--base-url https://gw -m x", &world(&[], "", ""));
-    assert_eq!(seconds(&hosted), [15.0, 300.0, 120.0]);
+    assert_eq!(millis(&hosted), [15_000, 300_000, 120_000]);
     let local = "--base-url http://127.0.0.1:9 -m x";
-    assert_eq!(seconds(&config(local, &world(&[], "", ""))), [15.0, 900.0, 300.0]);
+    assert_eq!(millis(&config(local, &world(&[], "", ""))), [15_000, 900_000, 300_000]);
     let user = "[timeouts]\nconnect = 0.2\nfirst_byte = 1\nidle = 2\n[retry]\nmax_attempts = 2\nmax_wait = 3";
     let said = config(local, &world(&[], "[timeouts]\nidle = 9", user));
-    assert_eq!(seconds(&said), [0.2, 1.0, 2.0]);
+    assert_eq!(millis(&said), [200, 1_000, 2_000]);
     check(Some(&said.retry.max_attempts), 2, "user /u/config.toml");
     check(Some(&said.retry.max_wait), Duration::from_secs(3), "user /u/config.toml");
 }

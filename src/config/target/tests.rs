@@ -40,94 +40,92 @@ fn target(line: &str, env: &str, user: &str, project: &str) -> String {
     format!("{} {url} {model} {key}", endpoint.provider.value)
 }
 
+const BOTH: &str = "DEEPSEEK_API_KEY=ds OPENAI_API_KEY=oa";
+const FILE: &str = "base_url = 'https://u.example/v1'\napi_key_env = 'MY'";
+
+/// Command line, environment, user file, and what comes of them.
+const ENDPOINTS: &[(&str, &str, &str, &str)] = &[
+    ("", "", "", "- - - -"),
+    ("-m x", "", "", "- - x -"),
+    ("", "DEEPSEEK_API_KEY=ds", "", "deepseek https://api.deepseek.com deepseek-flash ds"),
+    ("-m other", "DEEPSEEK_API_KEY=ds", "", "deepseek https://api.deepseek.com other ds"),
+    (
+        "",
+        "OPENROUTER_API_KEY=or DEEPSEEK_API_KEY=ds",
+        "",
+        "deepseek https://api.deepseek.com deepseek-flash ds",
+    ),
+    (
+        "-m gpt-6-sol",
+        "OPENAI_API_KEY=oa DEEPSEEK_API_KEY=ds",
+        "",
+        "openai https://api.openai.com/v1 gpt-6-sol oa",
+    ),
+    (
+        "",
+        "DEEPSEEK_API_KEY= OPENAI_API_KEY=oa",
+        "",
+        "openai https://api.openai.com/v1 gpt-6-luna oa",
+    ),
+    ("", "OPENAI_BASE_URL=http://gw/v1 OPENAI_API_KEY=oa", "", "openai http://gw/v1 - oa"),
+    ("-m x", "OPENAI_BASE_URL=http://localhost:9/v1", "", "openai http://localhost:9/v1 x -"),
+    ("--provider deepseek", "", "", "deepseek https://api.deepseek.com deepseek-flash -"),
+    (
+        "--provider kimi",
+        "MOONSHOT_API_KEY=ms",
+        "",
+        "moonshot https://api.moonshot.ai/v1 kimi-k3 ms",
+    ),
+    ("--base-url http://127.0.0.1:7/v1 -m x", "", "", "generic http://127.0.0.1:7/v1 x -"),
+    ("-m x", "XSH_BASE_URL=http://127.0.0.1:7 XSH_API_KEY=k", "", "generic http://127.0.0.1:7 x k"),
+    (
+        "--provider deepseek -m x",
+        "XSH_BASE_URL=http://127.0.0.1:7 XSH_API_KEY=k DEEPSEEK_API_KEY=ds",
+        "",
+        "deepseek http://127.0.0.1:7 x k",
+    ),
+    (
+        "--base-url http://f -m x",
+        "XSH_BASE_URL=http://e",
+        "base_url = 'http://u'",
+        "generic http://f x -",
+    ),
+    ("-m x", "XSH_BASE_URL=http://e", "base_url = 'http://u'", "generic http://e x -"),
+    ("-m x", "DEEPSEEK_API_KEY=ds", "base_url = 'http://u'", "generic http://u x -"),
+    (
+        "",
+        "OPENAI_API_KEY=oa DEEPSEEK_API_KEY=ds",
+        "provider = 'openai'",
+        "openai https://api.openai.com/v1 gpt-6-luna oa",
+    ),
+    (
+        "--provider deepseek",
+        "DEEPSEEK_API_KEY=ds",
+        "base_url = 'http://u'",
+        "deepseek https://api.deepseek.com deepseek-flash ds",
+    ),
+    ("--provider ollama -m q", "OLLAMA_HOST=:99", "", "ollama http://127.0.0.1:99/v1 q -"),
+    ("--base-url http://localhost:11434 -m q", "", "", "ollama http://localhost:11434/v1 q -"),
+    ("", "GITHUB_TOKEN=gh", "", "- - - -"),
+    (
+        "--provider github-models -m a/b",
+        "GITHUB_TOKEN=gh",
+        "",
+        "github-models https://models.github.ai/inference a/b gh",
+    ),
+];
+
 #[test]
 fn endpoints_from_flags_environment_and_the_users_file() {
-    let deepseek = "DEEPSEEK_API_KEY=ds";
-    let cases = [
-        ("", "", "", "- - - -"),
-        ("-m x", "", "", "- - x -"),
-        ("", deepseek, "", "deepseek https://api.deepseek.com deepseek-flash ds"),
-        ("-m other", deepseek, "", "deepseek https://api.deepseek.com other ds"),
-        (
-            "",
-            "OPENROUTER_API_KEY=or DEEPSEEK_API_KEY=ds",
-            "",
-            "deepseek https://api.deepseek.com deepseek-flash ds",
-        ),
-        (
-            "-m gpt-6-sol",
-            "OPENAI_API_KEY=oa DEEPSEEK_API_KEY=ds",
-            "",
-            "openai https://api.openai.com/v1 gpt-6-sol oa",
-        ),
-        (
-            "",
-            "DEEPSEEK_API_KEY= OPENAI_API_KEY=oa",
-            "",
-            "openai https://api.openai.com/v1 gpt-6-luna oa",
-        ),
-        ("", "OPENAI_BASE_URL=http://gw/v1 OPENAI_API_KEY=oa", "", "openai http://gw/v1 - oa"),
-        ("-m x", "OPENAI_BASE_URL=http://localhost:9/v1", "", "openai http://localhost:9/v1 x -"),
-        ("--provider deepseek", "", "", "deepseek https://api.deepseek.com deepseek-flash -"),
-        (
-            "--provider kimi",
-            "MOONSHOT_API_KEY=ms",
-            "",
-            "moonshot https://api.moonshot.ai/v1 kimi-k3 ms",
-        ),
-        ("--base-url http://127.0.0.1:7/v1 -m x", "", "", "generic http://127.0.0.1:7/v1 x -"),
-        (
-            "-m x",
-            "XSH_BASE_URL=http://127.0.0.1:7 XSH_API_KEY=k",
-            "",
-            "generic http://127.0.0.1:7 x k",
-        ),
-        (
-            "--provider deepseek -m x",
-            "XSH_BASE_URL=http://127.0.0.1:7 XSH_API_KEY=k DEEPSEEK_API_KEY=ds",
-            "",
-            "deepseek http://127.0.0.1:7 x k",
-        ),
-        (
-            "--base-url http://f -m x",
-            "XSH_BASE_URL=http://e",
-            "base_url = 'http://u'",
-            "generic http://f x -",
-        ),
-        ("-m x", "XSH_BASE_URL=http://e", "base_url = 'http://u'", "generic http://e x -"),
-        ("-m x", deepseek, "base_url = 'http://u'", "generic http://u x -"),
-        (
-            "",
-            "OPENAI_API_KEY=oa DEEPSEEK_API_KEY=ds",
-            "provider = 'openai'",
-            "openai https://api.openai.com/v1 gpt-6-luna oa",
-        ),
-        (
-            "--provider deepseek",
-            deepseek,
-            "base_url = 'http://u'",
-            "deepseek https://api.deepseek.com deepseek-flash ds",
-        ),
-        ("--provider ollama -m q", "OLLAMA_HOST=:99", "", "ollama http://127.0.0.1:99/v1 q -"),
-        ("--base-url http://localhost:11434 -m q", "", "", "ollama http://localhost:11434/v1 q -"),
-        ("", "GITHUB_TOKEN=gh", "", "- - - -"),
-        (
-            "--provider github-models -m a/b",
-            "GITHUB_TOKEN=gh",
-            "",
-            "github-models https://models.github.ai/inference a/b gh",
-        ),
-    ];
-    for (line, env, user, expected) in cases {
-        assert_eq!(target(line, env, user, ""), expected, "`{line}` `{env}` `{user}`");
+    for (line, env, user, expected) in ENDPOINTS {
+        assert_eq!(target(line, env, user, ""), *expected, "`{line}` `{env}` `{user}`");
     }
 }
 
 #[test]
 fn a_prefix_of_the_model_that_is_a_provider() {
-    let both = "DEEPSEEK_API_KEY=ds OPENAI_API_KEY=oa";
     let cases = [
-        ("-m openai/gpt-5-mini", both, "", "openai https://api.openai.com/v1 gpt-5-mini oa"),
+        ("-m openai/gpt-5-mini", BOTH, "", "openai https://api.openai.com/v1 gpt-5-mini oa"),
         (
             "",
             "DEEPSEEK_API_KEY=ds OPENAI_API_KEY=oa XSH_MODEL=openai/x",
@@ -163,137 +161,131 @@ fn a_prefix_of_the_model_that_is_a_provider() {
             "deepseek https://api.deepseek.com unknown/x ds",
         ),
         ("-m openai/", "DEEPSEEK_API_KEY=ds", "", "deepseek https://api.deepseek.com openai/ ds"),
-        ("--base-url http://gw/v1 -m openai/x", both, "", "generic http://gw/v1 openai/x -"),
+        ("--base-url http://gw/v1 -m openai/x", BOTH, "", "generic http://gw/v1 openai/x -"),
         (
             "--provider openrouter -m deepseek/x",
             "DEEPSEEK_API_KEY=ds OPENROUTER_API_KEY=or",
             "",
             "openrouter https://openrouter.ai/api/v1 deepseek/x or",
         ),
-        ("-m openai/x", both, "provider = 'deepseek'", "openai https://api.openai.com/v1 x oa"),
+        ("-m openai/x", BOTH, "provider = 'deepseek'", "openai https://api.openai.com/v1 x oa"),
         (
             "-m deepseek/x",
             "OPENROUTER_API_KEY=or DEEPSEEK_API_KEY=ds",
             "provider = 'openrouter'",
             "openrouter https://openrouter.ai/api/v1 deepseek/x or",
         ),
-        ("--provider deepseek -m deepseek/x", both, "", "deepseek https://api.deepseek.com x ds"),
+        ("--provider deepseek -m deepseek/x", BOTH, "", "deepseek https://api.deepseek.com x ds"),
     ];
     for (line, env, user, expected) in cases {
         assert_eq!(target(line, env, user, ""), expected, "`{line}` `{env}` `{user}`");
     }
 }
 
+const KEYS: &[(&str, &str, &str, &str)] = &[
+    // a provider's own key and other hosts
+    ("--base-url https://evil.example/v1 -m x", BOTH, "", "generic https://evil.example/v1 x -"),
+    (
+        "--provider deepseek --base-url https://evil.example -m x",
+        BOTH,
+        "",
+        "deepseek https://evil.example x -",
+    ),
+    (
+        "--base-url https://api.deepseek.com.evil.example -m x",
+        BOTH,
+        "",
+        "generic https://api.deepseek.com.evil.example x -",
+    ),
+    (
+        "--base-url https://api.deepseek.com/v1",
+        BOTH,
+        "",
+        "deepseek https://api.deepseek.com/v1 deepseek-flash ds",
+    ),
+    (
+        "--provider openai --base-url https://api.deepseek.com -m x",
+        BOTH,
+        "",
+        "openai https://api.deepseek.com x ds",
+    ),
+    (
+        "-m x",
+        "OPENAI_BASE_URL=http://gw OPENAI_API_KEY=oa DEEPSEEK_API_KEY=ds XSH_BASE_URL=http://e",
+        "",
+        "generic http://e x -",
+    ),
+    (
+        "--provider azure --base-url https://r.openai.azure.com/openai/v1 -m d",
+        "AZURE_OPENAI_API_KEY=az OPENAI_API_KEY=oa",
+        "",
+        "azure https://r.openai.azure.com/openai/v1 d az",
+    ),
+    ("--provider vllm -m x", "VLLM_API_KEY=vl", "", "vllm http://127.0.0.1:8000/v1 x vl"),
+    (
+        "--provider vllm --base-url http://10.0.0.1:8000/v1 -m x",
+        "VLLM_API_KEY=vl",
+        "",
+        "vllm http://10.0.0.1:8000/v1 x -",
+    ),
+    // the general key
+    ("--base-url http://f.example -m x", "XSH_API_KEY=k", "", "generic http://f.example x k"),
+    (
+        "--base-url http://f.example -m x",
+        "XSH_BASE_URL=http://e.example XSH_API_KEY=k",
+        "",
+        "generic http://f.example x -",
+    ),
+    (
+        "--base-url http://e.example/v2 -m x",
+        "XSH_BASE_URL=http://e.example XSH_API_KEY=k",
+        "",
+        "generic http://e.example/v2 x k",
+    ),
+    ("-m x", "XSH_API_KEY=k", "base_url = 'http://u'", "generic http://u x k"),
+    (
+        "--provider deepseek",
+        "XSH_API_KEY=k",
+        "",
+        "deepseek https://api.deepseek.com deepseek-flash k",
+    ),
+    (
+        "--base-url https://api.deepseek.com",
+        "XSH_API_KEY=k DEEPSEEK_API_KEY=ds",
+        "",
+        "deepseek https://api.deepseek.com deepseek-flash k",
+    ),
+    (
+        "",
+        "XSH_API_KEY=k DEEPSEEK_API_KEY=ds",
+        "",
+        "deepseek https://api.deepseek.com deepseek-flash ds",
+    ),
+    // the variable that the user's file names
+    ("-m x", "MY=my", FILE, "generic https://u.example/v1 x my"),
+    ("-m x", "MY=my XSH_API_KEY=k", FILE, "generic https://u.example/v1 x k"),
+    ("--base-url http://f.example -m x", "MY=my", FILE, "generic http://f.example x -"),
+    ("-m x", "MY=my XSH_BASE_URL=http://e", FILE, "generic http://e x -"),
+    ("--provider deepseek", "MY=my", FILE, "deepseek https://api.deepseek.com deepseek-flash -"),
+    (
+        "",
+        "MY=my",
+        "provider = 'deepseek'\napi_key_env = 'MY'",
+        "deepseek https://api.deepseek.com deepseek-flash my",
+    ),
+    (
+        "--provider openai",
+        "MY=my",
+        "provider = 'deepseek'\napi_key_env = 'MY'",
+        "openai https://api.openai.com/v1 gpt-6-luna -",
+    ),
+    ("-m x --base-url http://f", "MY=my", "api_key_env = 'MY'", "generic http://f x my"),
+];
+
 #[test]
 fn a_key_goes_only_to_its_own_host() {
-    let all = "DEEPSEEK_API_KEY=ds OPENAI_API_KEY=oa";
-    let file = "base_url = 'https://u.example/v1'\napi_key_env = 'MY'";
-    let cases = [
-        // a provider's own key and other hosts
-        ("--base-url https://evil.example/v1 -m x", all, "", "generic https://evil.example/v1 x -"),
-        (
-            "--provider deepseek --base-url https://evil.example -m x",
-            all,
-            "",
-            "deepseek https://evil.example x -",
-        ),
-        (
-            "--base-url https://api.deepseek.com.evil.example -m x",
-            all,
-            "",
-            "generic https://api.deepseek.com.evil.example x -",
-        ),
-        (
-            "--base-url https://api.deepseek.com/v1",
-            all,
-            "",
-            "deepseek https://api.deepseek.com/v1 deepseek-flash ds",
-        ),
-        (
-            "--provider openai --base-url https://api.deepseek.com -m x",
-            all,
-            "",
-            "openai https://api.deepseek.com x ds",
-        ),
-        (
-            "-m x",
-            "OPENAI_BASE_URL=http://gw OPENAI_API_KEY=oa DEEPSEEK_API_KEY=ds XSH_BASE_URL=http://e",
-            "",
-            "generic http://e x -",
-        ),
-        (
-            "--provider azure --base-url https://r.openai.azure.com/openai/v1 -m d",
-            "AZURE_OPENAI_API_KEY=az OPENAI_API_KEY=oa",
-            "",
-            "azure https://r.openai.azure.com/openai/v1 d az",
-        ),
-        ("--provider vllm -m x", "VLLM_API_KEY=vl", "", "vllm http://127.0.0.1:8000/v1 x vl"),
-        (
-            "--provider vllm --base-url http://10.0.0.1:8000/v1 -m x",
-            "VLLM_API_KEY=vl",
-            "",
-            "vllm http://10.0.0.1:8000/v1 x -",
-        ),
-        // the general key
-        ("--base-url http://f.example -m x", "XSH_API_KEY=k", "", "generic http://f.example x k"),
-        (
-            "--base-url http://f.example -m x",
-            "XSH_BASE_URL=http://e.example XSH_API_KEY=k",
-            "",
-            "generic http://f.example x -",
-        ),
-        (
-            "--base-url http://e.example/v2 -m x",
-            "XSH_BASE_URL=http://e.example XSH_API_KEY=k",
-            "",
-            "generic http://e.example/v2 x k",
-        ),
-        ("-m x", "XSH_API_KEY=k", "base_url = 'http://u'", "generic http://u x k"),
-        (
-            "--provider deepseek",
-            "XSH_API_KEY=k",
-            "",
-            "deepseek https://api.deepseek.com deepseek-flash k",
-        ),
-        (
-            "--base-url https://api.deepseek.com",
-            "XSH_API_KEY=k DEEPSEEK_API_KEY=ds",
-            "",
-            "deepseek https://api.deepseek.com deepseek-flash k",
-        ),
-        (
-            "",
-            "XSH_API_KEY=k DEEPSEEK_API_KEY=ds",
-            "",
-            "deepseek https://api.deepseek.com deepseek-flash ds",
-        ),
-        // the variable that the user's file names
-        ("-m x", "MY=my", file, "generic https://u.example/v1 x my"),
-        ("-m x", "MY=my XSH_API_KEY=k", file, "generic https://u.example/v1 x k"),
-        ("--base-url http://f.example -m x", "MY=my", file, "generic http://f.example x -"),
-        ("-m x", "MY=my XSH_BASE_URL=http://e", file, "generic http://e x -"),
-        (
-            "--provider deepseek",
-            "MY=my",
-            file,
-            "deepseek https://api.deepseek.com deepseek-flash -",
-        ),
-        (
-            "",
-            "MY=my",
-            "provider = 'deepseek'\napi_key_env = 'MY'",
-            "deepseek https://api.deepseek.com deepseek-flash my",
-        ),
-        (
-            "--provider openai",
-            "MY=my",
-            "provider = 'deepseek'\napi_key_env = 'MY'",
-            "openai https://api.openai.com/v1 gpt-6-luna -",
-        ),
-        ("-m x --base-url http://f", "MY=my", "api_key_env = 'MY'", "generic http://f x my"),
-    ];
-    for (line, env, user, expected) in cases {
-        assert_eq!(target(line, env, user, ""), expected, "`{line}` `{env}` `{user}`");
+    for (line, env, user, expected) in KEYS {
+        assert_eq!(target(line, env, user, ""), *expected, "`{line}` `{env}` `{user}`");
     }
 }
 
@@ -314,13 +306,12 @@ fn providers_of_the_users_own() {
         ("--provider openai -m x", "OPENAI_API_KEY=oa", "openai https://o.example/v1 x -"),
     ];
     for (line, env, expected) in cases {
-        assert_eq!(target(line, env, user, ""), expected, "`{line}` `{env}`");
+        assert_eq!(target(line, env, user, ""), *expected, "`{line}` `{env}`");
     }
 }
 
 #[test]
 fn a_projects_file_never_moves_the_endpoint() {
-    let keys = "DEEPSEEK_API_KEY=ds OPENAI_API_KEY=oa";
     let home = "deepseek https://api.deepseek.com";
     let cases = [
         ("base_url = 'http://evil'\nprovider = 'openai'", format!("{home} deepseek-flash ds")),
@@ -330,9 +321,9 @@ fn a_projects_file_never_moves_the_endpoint() {
         ("model = 'deepseek/x'", format!("{home} x ds")),
     ];
     for (project, expected) in cases {
-        assert_eq!(target("", keys, "", project), expected, "{project}");
+        assert_eq!(target("", BOTH, "", project), expected, "{project}");
     }
-    let switch = target("", keys, "provider = 'deepseek'", "model = 'openai/x'");
+    let switch = target("", BOTH, "provider = 'deepseek'", "model = 'openai/x'");
     assert_eq!(switch, format!("{home} openai/x ds"));
 }
 
