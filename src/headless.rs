@@ -82,11 +82,7 @@ fn read_stdin() -> Result<(String, Option<String>), Error> {
 }
 
 /// Runs the turn. The exit code tells how it ended.
-pub async fn run(
-    agent: &mut Agent,
-    prompt: &str,
-    cancel: &CancellationToken,
-) -> Result<Exit, Error> {
+pub async fn run(agent: &mut Agent, prompt: &str, cancel: &CancellationToken) -> Result<Exit, Error> {
     let summary = agent.turn(prompt, cancel).await?;
     Ok(exit_of(&summary))
 }
@@ -106,8 +102,7 @@ pub fn exit_of(summary: &TurnSummary) -> Exit {
 /// whoever asks twice does not want to wait for the clean-up.
 pub fn cancel_on_signals(cancel: CancellationToken) -> Result<(), Error> {
     use tokio::signal::unix::{SignalKind, signal};
-    let listen =
-        |kind| signal(kind).map_err(|error| Error::failed("cannot listen for signals", error));
+    let listen = |kind| signal(kind).map_err(|error| Error::failed("cannot listen for signals", error));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;

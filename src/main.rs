@@ -1,14 +1,5 @@
 //! stopgap wiring
-#![allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::allow_attributes,
-    clippy::allow_attributes_without_reason,
-    clippy::unwrap_used
-)]
+#![allow(clippy::all, clippy::pedantic, clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr, clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::unwrap_used)]
 use tokio_util::sync::CancellationToken;
 use xsh::error::*;
 use xsh::update::Update;

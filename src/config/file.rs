@@ -224,7 +224,8 @@ fn problem(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     let line = error.span().map(|span| line_of(text, span.start));
     let message = error.message();
     let Some(rest) = message.strip_prefix("unknown field ") else {
-        return at(path, line, message);
+        let key = line.and_then(|line| key_at(text, line));
+        return at(path, line, key.map_or(message.to_owned(), |key| format!("{key}: {message}")));
     };
     let mut names = rest.split('`').skip(1).step_by(2);
     let unknown = names.next().unwrap_or_default();
@@ -244,6 +245,12 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 fn at(path: &Path, line: Option<usize>, why: impl std::fmt::Display) -> Error {
     let place = line.map(|line| format!(", line {line}")).unwrap_or_default();
     Error::usage(format!("configuration {}{place}", path.display()), why)
+}
+
+/// The key that a line sets. Never the value, which could be a secret in the wrong place.
+fn key_at(text: &str, line: usize) -> Option<&str> {
+    let (key, _) = text.lines().nth(line - 1)?.split_once('=')?;
+    Some(key.trim()).filter(|key| !key.is_empty())
 }
 
 /// The line, from 1, that holds this byte.

@@ -80,17 +80,15 @@ impl Registry {
     /// Finds the tool and checks the arguments. The error is the result for the model: an unknown
     /// name lists the real tools, bad arguments name the place.
     pub fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Outcome> {
-        let entry = self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            Outcome::error(format!(
-                "There is no tool {name}. The tools are: {}.",
-                self.names().join(", ")
-            ))
-        })?;
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| Outcome::error(format!("There is no tool {name}. The tools are: {}.", self.names().join(", "))))?;
         let parsed = arguments::parse(arguments, &entry.schema).map_err(Outcome::error)?;
         let mut prepared = (entry.prepare)(parsed.value).map_err(Outcome::error)?;
         if !parsed.repairs.is_empty() {
-            prepared.repaired =
-                Some(format!("[arguments repaired: {}]", parsed.repairs.join("; ")));
+            prepared.repaired = Some(format!("[arguments repaired: {}]", parsed.repairs.join("; ")));
         }
         Ok(prepared)
     }
@@ -127,8 +125,7 @@ fn entry<T: Tool + 'static>() -> Entry {
 }
 
 fn prepare<T: Tool + 'static>(value: Value) -> Result<Prepared, String> {
-    let args: T::Args =
-        serde_json::from_value(value).map_err(|error| format!("Wrong arguments: {error}."))?;
+    let args: T::Args = serde_json::from_value(value).map_err(|error| format!("Wrong arguments: {error}."))?;
     Ok(Prepared {
         name: T::NAME,
         effect: T::effect(&args),
@@ -142,9 +139,8 @@ fn prepare<T: Tool + 'static>(value: Value) -> Result<Prepared, String> {
 /// Runs a tool; a panic in it becomes its outcome.
 pub fn run_guarded(prepared: Prepared, context: &ToolContext<'_>) -> Outcome {
     let Prepared { run, repaired, .. } = prepared;
-    let mut outcome = catch_unwind(AssertUnwindSafe(|| run(context))).unwrap_or_else(|_| {
-        Outcome::error("The tool failed inside xsh; that is a bug in xsh. Try another way.")
-    });
+    let mut outcome = catch_unwind(AssertUnwindSafe(|| run(context)))
+        .unwrap_or_else(|_| Outcome::error("The tool failed inside xsh; that is a bug in xsh. Try another way."));
     if let Some(note) = repaired {
         outcome.content = format!("{note}\n{}", outcome.content);
     }

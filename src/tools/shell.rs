@@ -20,19 +20,7 @@ impl Tool for Shell {
     }
     #[expect(clippy::disallowed_methods, reason = "stand-in")]
     fn run(a: Args, c: &ToolContext<'_>) -> Outcome {
-        let o = std::process::Command::new("bash")
-            .arg("-c")
-            .arg(a.command)
-            .current_dir(&c.workspace.root)
-            .output()
-            .unwrap();
-        Outcome::ok(
-            format!(
-                "{}[exit code {}]",
-                String::from_utf8_lossy(&o.stdout),
-                o.status.code().unwrap_or(-1)
-            ),
-            "ran",
-        )
+        let o = std::process::Command::new("bash").arg("-c").arg(a.command).current_dir(&c.workspace.root).output().unwrap();
+        Outcome::ok(format!("{}[exit code {}]", String::from_utf8_lossy(&o.stdout), o.status.code().unwrap_or(-1)), "ran")
     }
 }

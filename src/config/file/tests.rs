@@ -46,17 +46,17 @@ fn mistakes_name_file_and_line() {
         ("[timeouts]\nconect = 3", "line 2: unknown key `conect`\nhelp: did you mean `connect`?"),
         ("[providers.a]\nbase_url = 'x'\nkey_env = 'y'", "line 3: unknown key `key_env`"),
         ("[providers.a]\nmodel = 'x'", "missing field `base_url`"),
-        ("model = 3", "line 1: invalid type"),
-        ("# one\nmax_steps = 0", "line 2: invalid value"),
-        ("max_steps = -1", "line 1: invalid value"),
-        ("max_steps = '3'", "line 1: invalid type"),
-        ("context_window = 1.5", "line 1: invalid type"),
-        ("effort = 'huge'", "line 1: unknown variant `huge`"),
-        ("[timeouts]\nidle = 0", "line 2: seconds must be more than 0"),
-        ("[timeouts]\nidle = nan", "line 2: seconds must be more than 0"),
-        ("[timeouts]\nidle = 1e9", "line 2: seconds must be more than 0"),
+        ("model = 3", "line 1: model: invalid type"),
+        ("# one\nmax_steps = 0", "line 2: max_steps: invalid value"),
+        ("max_steps = -1", "line 1: max_steps: invalid value"),
+        ("max_steps = '3'", "line 1: max_steps: invalid type"),
+        ("context_window = 1.5", "line 1: context_window: invalid type"),
+        ("effort = 'huge'", "line 1: effort: unknown variant `huge`"),
+        ("[timeouts]\nidle = 0", "line 2: idle: seconds must be more than 0"),
+        ("[timeouts]\nidle = nan", "line 2: idle: seconds must be more than 0"),
+        ("[timeouts]\nidle = 1e9", "line 2: idle: seconds must be more than 0"),
         ("model = \"a", "line 1: "),
-        ("a = 1\nmodel = 'x'\nmodel = 'y'", "line 3: duplicate key"),
+        ("a = 1\nmodel = 'x'\nmodel = 'y'", "line 3: model: duplicate key"),
         ("\u{feff}\nmodle = 1", "line 2: unknown key `modle`"),
     ];
     for (text, part) in cases {
@@ -122,7 +122,7 @@ fn a_project_may_not_choose_where_requests_go_or_what_runs() {
     );
     for (text, part) in [
         ("\nmodle = 1", "line 2: unknown key `modle`"),
-        ("provider = 7", "line 1: invalid type"),
+        ("provider = 7", "line 1: provider: invalid type"),
         ("[timeouts]\nidel = 2", "line 2: unknown key `idel`"),
     ] {
         let error = read(text, Scope::Project).unwrap_err();
