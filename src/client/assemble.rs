@@ -122,9 +122,10 @@ impl Assembler {
         self.text(&delta.refusal, origin.rewritten, on_delta);
         if delta.tool_calls.is_empty() {
             let function = delta.function_call.take();
-            delta.tool_calls.extend(
-                function.map(|function| Call { function: Some(function), ..Call::default() }),
-            );
+            delta.tool_calls.extend(function.map(|function| Call {
+                function: Some(function),
+                ..Call::default()
+            }));
         }
         for call in delta.tool_calls {
             self.size += call.function.as_ref().map_or(0, |f| f.arguments.0.len() + f.name.len());
@@ -132,7 +133,12 @@ impl Assembler {
         }
     }
 
-    fn push_parts(&mut self, parts: &[ContentPart<'_>], rewritten: bool, on_delta: OnDelta<'_>) {
+    fn push_parts(
+        &mut self,
+        parts: &[ContentPart<'_>],
+        rewritten: bool,
+        on_delta: OnDelta<'_>,
+    ) {
         for part in parts {
             match part {
                 ContentPart::Text(text) => self.text(text, rewritten, on_delta),
@@ -160,7 +166,13 @@ impl Assembler {
         }
     }
 
-    fn reason(&mut self, field: &'static str, text: &str, rewritten: bool, on_delta: OnDelta<'_>) {
+    fn reason(
+        &mut self,
+        field: &'static str,
+        text: &str,
+        rewritten: bool,
+        on_delta: OnDelta<'_>,
+    ) {
         if !text.is_empty() {
             self.reply.reasoning_field.get_or_insert_with(|| field.to_owned());
             add_reasoning(&mut self.reply, self.reasoning.join(text, rewritten), on_delta);

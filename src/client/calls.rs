@@ -100,10 +100,9 @@ impl Calls {
         let here = |call: &Call| call.choice == piece.choice;
         if !piece.id.is_empty() {
             let same = newest(&|call| call.id == piece.id && !differ(call.index, piece.index));
-            let late = || {
-                newest(&|call| here(call) && call.index == piece.index)
-                    .filter(|at| self.calls.get(*at).is_some_and(|call| call.awaits_id(piece)))
-            };
+            let late = || newest(&|call| here(call) && call.index == piece.index).filter(|at| {
+                self.calls.get(*at).is_some_and(|call| call.awaits_id(piece))
+            });
             let at = same.or_else(late)?;
             return self.calls.get(at).is_some_and(|call| !call.replaced_by(piece)).then_some(at);
         }

@@ -329,7 +329,10 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     /// The parser's, when the data is no JSON object in any reading.
-    pub(super) fn parse(data: &'a str, spare: &'a mut String) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse(
+        data: &'a str,
+        spare: &'a mut String,
+    ) -> Result<Self, serde_json::Error> {
         let strict = serde_json::from_str(data);
         if strict.is_ok() {
             return strict;

@@ -49,8 +49,7 @@ pub(super) fn text_of(details: &Value) -> String {
 
 fn continues(last: &Map<String, Value>, next: &Map<String, Value>) -> bool {
     let same = |field: &str| last.get(field) == next.get(field);
-    let said =
-        |entry: &Map<String, Value>, field: &str| entry.get(field).is_some_and(|v| !v.is_null());
+    let said = |entry: &Map<String, Value>, field: &str| entry.get(field).is_some_and(|v| !v.is_null());
     let other_id = said(last, "id") && said(next, "id") && !same("id");
     let sealed = said(last, "signature") || said(last, "data") || said(next, "data");
     same("type") && same("index") && !other_id && !sealed
@@ -59,9 +58,7 @@ fn continues(last: &Map<String, Value>, next: &Map<String, Value>) -> bool {
 fn merge(last: &mut Map<String, Value>, next: Map<String, Value>) {
     for (field, value) in next {
         match (last.get_mut(&field), value) {
-            (Some(Value::String(text)), Value::String(more))
-                if JOINED.contains(&field.as_str()) =>
-            {
+            (Some(Value::String(text)), Value::String(more)) if JOINED.contains(&field.as_str()) => {
                 text.push_str(&more);
             }
             (Some(known), value) if known.is_null() => *known = value,

@@ -65,7 +65,9 @@ pub(super) fn elements<'de, A: SeqAccess<'de>, T: Lax<'de>>(
 }
 
 /// An object as the struct it stands for.
-pub(super) fn record<'de, A: MapAccess<'de>, T: Deserialize<'de>>(map: A) -> Result<T, A::Error> {
+pub(super) fn record<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+    map: A,
+) -> Result<T, A::Error> {
     T::deserialize(MapAccessDeserializer::new(map))
 }
 

@@ -82,7 +82,10 @@ impl SseDecoder {
     ///
     /// # Errors
     /// [`TooLong`] when that event passes [`MAX_EVENT`].
-    pub fn finish(&mut self, on_event: &mut dyn FnMut(Event<'_>) -> Flow) -> Result<Flow, TooLong> {
+    pub fn finish(
+        &mut self,
+        on_event: &mut dyn FnMut(Event<'_>) -> Flow,
+    ) -> Result<Flow, TooLong> {
         if !self.line.is_empty() {
             self.end_line(b"", on_event)?;
         }

@@ -17,8 +17,11 @@ pub enum ThinkTags {
     Opened,
 }
 
-const TAGS: [(&str, &str); 3] =
-    [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>")];
+const TAGS: [(&str, &str); 3] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+];
 
 /// What a piece of content is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,14 +33,9 @@ pub(super) enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing but white space yet; without an opening tag it goes on as this.
-    Start {
-        opened: bool,
-    },
+    Start { opened: bool },
     /// Inside; ends with this tag.
-    Thinking {
-        close: &'static str,
-        begun: bool,
-    },
+    Thinking { close: &'static str, begun: bool },
     /// Behind the closing tag, before the first character of the text.
     After,
     Text,
@@ -150,12 +148,10 @@ impl Splitter {
     ) -> Option<String> {
         let (inside, rest) = match work.split_once(close) {
             Some((inside, rest)) => (inside, Some(rest.to_owned())),
-            None => {
-                work.split_at_checked(work.len() - partial(work, close)).map(|(inside, held)| {
-                    held.clone_into(&mut self.held);
-                    (inside, None)
-                })?
-            }
+            None => work.split_at_checked(work.len() - partial(work, close)).map(|(inside, held)| {
+                held.clone_into(&mut self.held);
+                (inside, None)
+            })?,
         };
         let begun = self.emit_thinking(inside, begun, out);
         self.state = State::Thinking { close, begun };

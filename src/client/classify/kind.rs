@@ -49,13 +49,7 @@ const CODES: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::Overloaded,
-        &[
-            "engine_overloaded_error",
-            "overloaded_error",
-            "server_overloaded",
-            "unavailable",
-            "1305",
-        ],
+        &["engine_overloaded_error", "overloaded_error", "server_overloaded", "unavailable", "1305"],
     ),
     (
         ErrorKind::Auth,
@@ -96,13 +90,7 @@ const BASE_RESP: &[(ErrorKind, &[&str])] = &[
 const PHRASES: &[(ErrorKind, &[&str])] = &[
     (
         ErrorKind::ContentFilter,
-        &[
-            "content management policy",
-            "content filter",
-            "flagged as",
-            "was flagged",
-            "requires moderation",
-        ],
+        &["content management policy", "content filter", "flagged as", "was flagged", "requires moderation"],
     ),
     (
         ErrorKind::Billing,
@@ -131,20 +119,10 @@ const PHRASES: &[(ErrorKind, &[&str])] = &[
             "premium request",
         ],
     ),
-    (
-        ErrorKind::RateLimit,
-        &["rate limit", "ratelimit", "too many requests", "throttl", "per minute"],
-    ),
+    (ErrorKind::RateLimit, &["rate limit", "ratelimit", "too many requests", "throttl", "per minute"]),
     (
         ErrorKind::Overloaded,
-        &[
-            "overloaded",
-            "loading model",
-            "at capacity",
-            "no available capacity",
-            "server busy",
-            "server is busy",
-        ],
+        &["overloaded", "loading model", "at capacity", "no available capacity", "server busy", "server is busy"],
     ),
     (
         ErrorKind::Auth,
@@ -161,10 +139,7 @@ const PHRASES: &[(ErrorKind, &[&str])] = &[
             "no api key",
         ],
     ),
-    (
-        ErrorKind::ToolGeneration,
-        &["invalid channel", "failed to parse tool call", "tool_use_failed"],
-    ),
+    (ErrorKind::ToolGeneration, &["invalid channel", "failed to parse tool call", "tool_use_failed"]),
 ];
 
 /// The kind of what a body says under a status; an event inside a stream has none.
@@ -292,9 +267,7 @@ pub(super) fn help(error: &ProviderError) -> Option<&'static str> {
             "one request is over the plan's limit: shorten the history with `/compact`, or use \
              another model or plan"
         }
-        ErrorKind::RateLimit => {
-            "wait a little and send it again, or choose another model with `/model`"
-        }
+        ErrorKind::RateLimit => "wait a little and send it again, or choose another model with `/model`",
         ErrorKind::Overloaded | ErrorKind::Server => {
             "the fault is on the provider's side: send it again later, or choose another model with `/model`"
         }
@@ -314,9 +287,7 @@ pub(super) fn help(error: &ProviderError) -> Option<&'static str> {
             "a proxy that inspects traffic needs its certificate: set `SSL_CERT_FILE` to its PEM file"
         }
         ErrorKind::NotAnApi => "check the base URL: it usually ends in `/v1`",
-        ErrorKind::Timeout => {
-            "send it again; a slow model may need a longer limit in the configuration"
-        }
+        ErrorKind::Timeout => "send it again; a slow model may need a longer limit in the configuration",
     })
 }
 

@@ -90,9 +90,7 @@ fn from_error(map: &Map<String, Value>, depth: usize) -> Option<Said> {
         }
         list @ Value::Array(_) => said(list, depth + 1),
         Value::Bool(true) => from_flat(map, depth).or_else(|| Some(Said::default())),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            None
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
     }
 }
 

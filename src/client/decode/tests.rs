@@ -340,9 +340,7 @@ fn calls_are_told_apart_in_every_dialect() {
         ),
         (
             "a lone half in the text is replaced, a whole pair kept",
-            &[
-                r#"{"index":0,"id":"s","function":{"name":"w","arguments":"{\"a\":\"\\ud83d\",\"b\":\"\\ud83d\\ude00\"}"}}"#,
-            ],
+            &[r#"{"index":0,"id":"s","function":{"name":"w","arguments":"{\"a\":\"\\ud83d\",\"b\":\"\\ud83d\\ude00\"}"}}"#],
             &["w {\"a\":\"\u{FFFD}\",\"b\":\"\\ud83d\\ude00\"}"],
         ),
         (
@@ -375,7 +373,8 @@ fn made_up_ids_are_unique_and_safe() {
         &tool(r#"{"index":1,"function":{"name":"b","arguments":"{\"x\":1}{\"x\":2}"}}"#),
         &tool(r#"{"index":2,"id":"call_3_2_1","function":{"name":"c","arguments":"{}"}}"#),
     ]);
-    let ids: Vec<String> = decode(&body).reply.tool_calls.into_iter().map(|call| call.id).collect();
+    let ids: Vec<String> =
+        decode(&body).reply.tool_calls.into_iter().map(|call| call.id).collect();
     assert_eq!(ids, ["call_3_2_1", "call_3_2_2", "call_3_2_3", "call_3_2_4"]);
 }
 
@@ -395,11 +394,7 @@ fn text_and_reasoning_come_in_every_dialect() {
         (&[r#"{"reasoning_text":"t"}"#], "", "t"),
         (&[r#"{"reasoning_details":[{"type":"reasoning.summary","summary":"s"}]}"#], "", "s"),
         (&[r#"{"content":[{"type":"text","text":"a"},"b",null,{"type":"image_url"}]}"#], "ab", ""),
-        (
-            &[r#"{"content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"a"}]}"#],
-            "a",
-            "t",
-        ),
+        (&[r#"{"content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"a"}]}"#], "a", "t"),
         (&[r#"{"content":{"type":"text","text":"a"}}"#], "a", ""),
         (&[r#"{"refusal":"I can't."}"#], "I can't.", ""),
         (&[r#"{"content":5,"content":"twice"}"#], "twice", ""),
@@ -409,11 +404,7 @@ fn text_and_reasoning_come_in_every_dialect() {
         (&[r#"{"content":"a\ud83d"}"#, r#"{"content":"b"}"#], "a\u{FFFD}b", ""),
         (&[r#"{"content":"a\ud83d"}"#], "a\u{FFFD}", ""),
         (&[r#"{"content":"\ude00\ud83d\ud83d\ude00"}"#], "\u{FFFD}\u{FFFD}😀", ""),
-        (
-            &[r#"{"reasoning":"\ud83e"}"#, r#"{"reasoning":"\udd80","content":"x\udc00y"}"#],
-            "x\u{FFFD}y",
-            "🦀",
-        ),
+        (&[r#"{"reasoning":"\ud83e"}"#, r#"{"reasoning":"\udd80","content":"x\udc00y"}"#], "x\u{FFFD}y", "🦀"),
         (&["{\"content\":\"\u{10FFFD}\"}"], "\u{10FFFD}", ""),
     ];
     for (deltas, content, reasoning) in cases {
@@ -440,9 +431,7 @@ fn the_field_of_the_reasoning_is_kept() {
 #[test]
 fn surrogates_in_details_are_joined() {
     let entry = |text: &str| {
-        format!(
-            r#"{{"reasoning_details":[{{"type":"reasoning.text","text":"{text}","index":0}}]}}"#
-        )
+        format!(r#"{{"reasoning_details":[{{"type":"reasoning.text","text":"{text}","index":0}}]}}"#)
     };
     let reply = decode(&answer(&[&entry(r"a\ud83d"), &entry(r"\ude00")])).reply;
     assert_eq!(reply.reasoning, "a😀");
@@ -463,8 +452,7 @@ fn an_answer_is_whole_only_with_an_end() {
     let text = delta(r#"{"content":"The ans"}"#);
     let whole = delta(&tool(r#"{"index":0,"id":"a","function":{"name":"r","arguments":"{}"}}"#));
     let bare = delta(&tool(r#"{"index":0,"id":"a","function":{"name":"r","arguments":""}}"#));
-    let half =
-        delta(&tool(r#"{"index":0,"id":"b","function":{"name":"w","arguments":"{\"p\":"}}"#));
+    let half = delta(&tool(r#"{"index":0,"id":"b","function":{"name":"w","arguments":"{\"p\":"}}"#));
     let usage = "data: {\"choices\":null,\"usage\":{\"prompt_tokens\":3}}\n\n";
     let cases = [
         (String::new(), Error, Some(Incomplete)),
@@ -495,9 +483,7 @@ fn an_answer_is_whole_only_with_an_end() {
 #[test]
 fn a_call_without_arguments_at_the_output_limit_was_cut() {
     let bare = delta(&tool(r#"{"index":0,"id":"a","function":{"name":"r","arguments":""}}"#));
-    let marks = |reason: &str| {
-        decode(&format!("{bare}{}{DONE}", finish(reason))).reply.tool_calls[0].incomplete
-    };
+    let marks = |reason: &str| decode(&format!("{bare}{}{DONE}", finish(reason))).reply.tool_calls[0].incomplete;
     assert!(marks("length") && marks("content_filter"));
     assert!(!marks("tool_calls") && !marks("stop"));
 }
@@ -542,24 +528,12 @@ fn errors_inside_a_success_keep_the_text_before_them() {
     let cases = [
         (r#"data: {"error":{"message":"credit used up","code":null}}"#, ErrorKind::Billing),
         (r#"data: {"choices":[],"error":{"message":"credit used up"}}"#, ErrorKind::Billing),
-        (
-            r#"data: {"error":"Model is overloaded","error_type":"overloaded"}"#,
-            ErrorKind::Overloaded,
-        ),
-        (
-            r#"data: {"object":"error","message":"bad","type":"BadRequestError","code":400}"#,
-            ErrorKind::InvalidRequest,
-        ),
-        (
-            r#"data: [{"error":{"code":503,"message":"try later","status":"UNAVAILABLE"}}]"#,
-            ErrorKind::Overloaded,
-        ),
+        (r#"data: {"error":"Model is overloaded","error_type":"overloaded"}"#, ErrorKind::Overloaded),
+        (r#"data: {"object":"error","message":"bad","type":"BadRequestError","code":400}"#, ErrorKind::InvalidRequest),
+        (r#"data: [{"error":{"code":503,"message":"try later","status":"UNAVAILABLE"}}]"#, ErrorKind::Overloaded),
         (r#"data: {"base_resp":{"status_code":1002,"status_msg":"rate"}}"#, ErrorKind::RateLimit),
         (r#"data: {"detail":"Internal fault"}"#, ErrorKind::Server),
-        (
-            r#"data: {"choices":[{"delta":{},"error":{"code":429,"message":"slow down"}}]}"#,
-            ErrorKind::RateLimit,
-        ),
+        (r#"data: {"choices":[{"delta":{},"error":{"code":429,"message":"slow down"}}]}"#, ErrorKind::RateLimit),
         ("event: error\ndata: {\"message\":\"gone\"}", ErrorKind::Server),
         ("event: error\ndata: Invalid channel", ErrorKind::ToolGeneration),
         ("event: error\ndata: {broken", ErrorKind::Server),
@@ -612,11 +586,7 @@ fn one_json_answer_is_read_like_a_stream() {
         "content":"Hi","reasoning_content":"r","tool_calls":[{"id":"a","type":"function",
         "function":{"name":"read","arguments":{"p":1}}}]},"finish_reason":"tool_calls"}],
         "usage":{"prompt_tokens":5,"completion_tokens":2}}"#;
-    for body in [
-        body.to_owned(),
-        format!("\u{FEFF}{body}"),
-        format!("data: {}\n\n", body.replace('\n', "")),
-    ] {
+    for body in [body.to_owned(), format!("\u{FEFF}{body}"), format!("data: {}\n\n", body.replace('\n', ""))] {
         let decoded = decode_with(options(), body.as_bytes().chunks(3));
         assert_eq!(decoded.error, None, "{body}");
         assert_eq!(decoded.reply.content, "Hi");
@@ -636,16 +606,8 @@ fn a_repeated_whole_message_counts_once() {
 #[test]
 fn bodies_that_are_no_answer_say_what_they_are() {
     let cases: &[(&[u8], ErrorKind, &str)] = &[
-        (
-            b"<!DOCTYPE html><title>Login</title>",
-            ErrorKind::NotAnApi,
-            "https://api.example/v1: Login",
-        ),
-        (
-            b"{\"error\":{\"message\":\"no key\",\"code\":\"invalid_api_key\"}}",
-            ErrorKind::Auth,
-            "no key",
-        ),
+        (b"<!DOCTYPE html><title>Login</title>", ErrorKind::NotAnApi, "https://api.example/v1: Login"),
+        (b"{\"error\":{\"message\":\"no key\",\"code\":\"invalid_api_key\"}}", ErrorKind::Auth, "no key"),
         (b"{\"hello\":1}", ErrorKind::NotAnApi, "no chat completion from https://api.example/v1"),
         (b"{\"choices\":[{\"mess", ErrorKind::Incomplete, "in the middle"),
         (b"\x1F\x8B\x08\0\0", ErrorKind::NotAnApi, "compressed"),
@@ -662,10 +624,7 @@ fn bodies_that_are_no_answer_say_what_they_are() {
 fn usage_is_found_wherever_it_is() {
     let cases = [
         (r#"{"usage":{"prompt_tokens":9,"completion_tokens":1,"cached_tokens":4}}"#, (9, 1, 4)),
-        (
-            r#"{"usage":{"prompt_tokens":"9","completion_tokens":1.0,"total_tokens":20}}"#,
-            (9, 11, 0),
-        ),
+        (r#"{"usage":{"prompt_tokens":"9","completion_tokens":1.0,"total_tokens":20}}"#, (9, 11, 0)),
         (r#"{"choices":null,"usage":{"prompt_tokens":9,"prompt_cache_hit_tokens":8}}"#, (9, 0, 8)),
         (r#"{"usage":{"prompt_tokens":9,"num_cached_tokens":7}}"#, (9, 0, 7)),
         (r#"{"usage":{"prompt_tokens":9,"prompt_token_details":{"cached_tokens":6}}}"#, (9, 0, 6)),
@@ -685,11 +644,8 @@ fn usage_is_found_wherever_it_is() {
 #[test]
 fn a_broken_connection_keeps_what_had_come() {
     let mut decoder = Decoder::new("c", options());
-    let body = format!(
-        "{}{}",
-        delta(r#"{"content":"half"}"#),
-        delta(&tool(r#"{"index":0,"id":"a","function":{"name":"w","arguments":"{\"p\":"}}"#))
-    );
+    let body = format!("{}{}", delta(r#"{"content":"half"}"#), delta(&tool(
+        r#"{"index":0,"id":"a","function":{"name":"w","arguments":"{\"p\":"}}"#)));
     assert_eq!(decoder.push(body.as_bytes(), &mut |_| {}), Flow::More);
     assert!(!decoder.is_finished());
     let error = ProviderError::new(ErrorKind::Network, "connection reset");
