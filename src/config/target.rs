@@ -359,9 +359,11 @@ fn warnings(
     }
     if key.is_none() && sources.env("XSH_API_KEY").is_some() {
         let here = host(url).unwrap_or_default();
-        warnings.push(format!(
-            "XSH_API_KEY is not sent to {here}: with XSH_BASE_URL set it belongs to that host"
-        ));
+        let reason = match sources.env("XSH_BASE_URL") {
+            Some(_) => "with XSH_BASE_URL set it belongs to that host",
+            None => "it goes only to an endpoint that you name",
+        };
+        warnings.push(format!("XSH_API_KEY is not sent to {here}: {reason}"));
     }
     warnings
 }

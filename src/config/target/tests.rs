@@ -392,3 +392,49 @@ fn what_is_missing_is_said_with_the_next_step() {
             .is_ok()
     );
 }
+
+/// The hosts that may see a key, by its value, in the property below.
+fn may_see(key: &str, host: &str, env: &str) -> bool {
+    match key {
+        "ds" => host == "api.deepseek.com",
+        "oa" => host == "api.openai.com" || (host == "gw" && env.contains("OPENAI_BASE_URL")),
+        "or" => host == "openrouter.ai",
+        "k" => host == "e" || !env.contains("XSH_BASE_URL"),
+        "my" => host == "u",
+        _ => false,
+    }
+}
+
+/// Every other word of a list, by the bits of a number.
+fn some_of(words: &[&str], bits: u8) -> String {
+    let chosen = words.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);
+    chosen.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(256))]
+    #[test]
+    fn no_combination_gives_a_key_to_a_foreign_host(
+        url in proptest::sample::select(vec!["", "--base-url http://evil", "--base-url https://api.openai.com/v1", "--base-url http://e:1"]),
+        provider in proptest::sample::select(vec!["", "--provider deepseek", "--provider openai", "--provider mine"]),
+        model in proptest::sample::select(vec!["", "-m x", "-m openai/x", "-m openrouter/a/b", "-m mine/x"]),
+        bits: u8,
+        user in proptest::sample::select(vec!["", "base_url = 'http://u'\napi_key_env = 'MY'", "provider = 'openai'", "provider = 'mine'"]),
+    ) {
+        let env = some_of(&[
+            "DEEPSEEK_API_KEY=ds", "OPENAI_API_KEY=oa", "OPENROUTER_API_KEY=or", "XSH_API_KEY=k",
+            "MY=my", "OPENAI_BASE_URL=http://gw/v1", "XSH_BASE_URL=http://e/v1",
+        ], bits);
+        let user = format!("{user}\n[providers.mine]\nbase_url = 'http://u'\napi_key_env = 'MY'");
+        let project = "base_url = 'http://evil'\nprovider = 'openai'\nmodel = 'openai/y'";
+        let line = format!("{url} {provider} {model}");
+        let config = resolved(&line, &env, &user, project).unwrap();
+        if let Some(endpoint) = config.endpoint
+            && let Some(key) = endpoint.key
+        {
+            let host = crate::config::endpoint::host(&endpoint.base_url.value).unwrap();
+            let key = key.value.expose().to_owned();
+            proptest::prop_assert!(may_see(&key, &host, &env), "{key} to {host}: {line} {env} {user}");
+        }
+    }
+}
