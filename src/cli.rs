@@ -42,6 +42,7 @@ Text after -- is never an option. Settings: `xsh doctor` shows each with its ori
     version,
     styles = STYLES,
     after_help = AFTER_HELP,
+    override_usage = "xsh [OPTIONS] [PROMPT]\n       xsh [OPTIONS] <COMMAND>",
     subcommand_help_heading = "Commands",
     disable_help_subcommand = true
 )]
@@ -303,6 +304,7 @@ impl Args {
     }
 }
 
+const DASH_HELP: &str = "see `xsh --help`; a prompt that begins with a dash goes after --";
 const QUOTE_HELP: &str = "put the whole prompt in one pair of quotes";
 
 fn non_empty(value: &str) -> Result<String, String> {
@@ -318,11 +320,12 @@ fn usage_error(error: &clap::Error) -> Error {
     let is_end = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more");
     let mut lines = text.lines().map(str::trim).take_while(|line| !is_end(line));
     let what = lines.next().unwrap_or_default();
-    let what = what.strip_prefix("error: ").unwrap_or(what).trim_end_matches('.');
+    let what = what.strip_prefix("error: ").unwrap_or(what).trim_end_matches(['.', ':']);
     let mut rest = Vec::new();
     let mut tip = None;
     for line in lines.filter(|line| !line.is_empty()) {
         match line.strip_prefix("tip: ") {
+            Some(text) if text.starts_with("to pass ") => tip = tip.or(Some(DASH_HELP.to_owned())),
             Some(text) => tip = tip.or(Some(text.to_owned())),
             None => rest.push(line.trim_matches(['[', ']'])),
         }

@@ -133,7 +133,11 @@ fn wrong_usage_says_what_and_what_to_do() {
         (&["--model", ""], "it is empty"),
         (&["completions", "cmd.com"], "possible values: bash"),
         (&["--modle", "x"], "help: a similar argument exists: '--model'"),
-        (&["--what"], "error: unexpected argument '--what' found\nhelp: "),
+        (
+            &["--what"],
+            "error: unexpected argument '--what' found\nhelp: see `xsh --help`; a prompt that begins with a dash goes after --",
+        ),
+        (&["-p", "- one\n- two"], "a prompt that begins with a dash goes after --"),
         (&["fix", "the", "test"], "help: put the whole prompt in one pair of quotes"),
         (&["-p", "fix", "the"], "help: put the whole prompt in one pair of quotes"),
         (&["-p", "fix", "the", "test"], "help: put the whole prompt in one pair of quotes"),
@@ -145,7 +149,7 @@ fn wrong_usage_says_what_and_what_to_do() {
         (&["--dangerously-skip-permissions", "--permission-mode", "ask"], "cannot be used with"),
         (&["--output-format", "json"], "--print"),
         (&["sessions", "show"], "<ID|PATH>"),
-        (&["-C"], "-C"),
+        (&["-C"], "a value is required for '--cd <DIR>'"),
     ];
     for (line, part) in cases {
         let text = error(line);

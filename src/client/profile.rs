@@ -115,6 +115,7 @@ pub enum EffortStyle {
 
 /// Everything in which one provider differs from another.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one per field")]
 pub struct Profile {
     /// The preset's name.
     pub name: &'static str,
@@ -209,13 +210,14 @@ pub fn profile_for(base_url: &str, provider: Option<&str>) -> &'static Profile {
         .unwrap_or(&GENERIC)
 }
 
-/// True for a host name or address of this machine. `host` is as a parsed URL gives it.
+/// True for a host name or address of this machine. `host` is as a parsed URL gives it, so an IPv4
+/// address has its four plain numbers.
 pub fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_matches(['[', ']']);
-    match bare.parse::<std::net::IpAddr>() {
-        Ok(address) => address.is_loopback(),
-        Err(_) => bare == "localhost" || bare.ends_with(".localhost"),
-    }
+    let is_v4 = host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_v4 && host.starts_with("127."))
+        || host == "[::1]"
+        || host == "localhost"
+        || host.ends_with(".localhost")
 }
 
 fn host_matches(pattern: &str, host: &str) -> bool {

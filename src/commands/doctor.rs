@@ -29,8 +29,8 @@ pub const NO_SANDBOX: &str = "none: no sandbox is built in yet; commands run unc
 /// The report, and [`Exit::Usage`] where xsh could not start a turn.
 pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
     let mut page = Page::default();
-    page.line("version", env!("CARGO_PKG_VERSION"), None::<&str>);
-    page.line("workspace", config.workspace.display(), None::<&str>);
+    page.line("version", env!("CARGO_PKG_VERSION"));
+    page.line("workspace", config.workspace.display());
     endpoint(&mut page, config);
     page.optional(
         "effort",
@@ -38,36 +38,30 @@ pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
         "as the provider sees fit",
     );
     page.setting("permissions", config.permission_mode.value.name(), &config.permission_mode);
-    page.line("sandbox", &facts.sandbox, None::<&str>);
+    page.line("sandbox", &facts.sandbox);
     let steps = config.max_steps.as_ref().map(|s| (s.value, &s.origin));
     page.optional("max steps", steps, "no limit");
     waiting(&mut page, config);
     match &facts.session_folder {
-        Ok(folder) => {
-            page.line("sessions", format!("{} (writable)", folder.display()), None::<&str>)
-        }
-        Err(why) => page.line("sessions", format!("not saved: {why}"), None::<&str>),
+        Ok(folder) => page.line("sessions", format!("{} (writable)", folder.display())),
+        Err(why) => page.line("sessions", format!("not saved: {why}")),
     }
     page.list("instructions", &facts.instructions);
-    page.line("user files", folder(config.user_dir.as_ref()), None::<&str>);
+    page.line("user files", folder(config.user_dir.as_ref()));
     terminal(&mut page, config, facts);
     for warning in &config.warnings {
-        page.line("warning", warning, None::<&str>);
+        page.line("warning", warning);
     }
     finish(page, config.ready().err().as_ref())
 }
 
 fn finish(mut page: Page, problem: Option<&Error>) -> (String, Exit) {
-    match problem {
-        Some(error) => {
-            page.push(format_args!("\n{error}\n"));
-            (page.text, error.exit)
-        }
-        None => {
-            page.push(format_args!("\nready\n"));
-            (page.text, Exit::Done)
-        }
-    }
+    let Some(error) = problem else {
+        page.text.push_str("\nready\n");
+        return (page.text, Exit::Done);
+    };
+    page.push(format_args!("\n{error}\n"));
+    (page.text, error.exit)
 }
 
 fn endpoint(page: &mut Page, config: &Config) {
@@ -77,7 +71,7 @@ fn endpoint(page: &mut Page, config: &Config) {
             page.setting("endpoint", &endpoint.base_url.value, &endpoint.base_url);
             key(page, endpoint);
         }
-        None => page.line("endpoint", "none configured or found", None::<&str>),
+        None => page.line("endpoint", "none configured or found"),
     }
     let model = config.model.as_ref().map(|s| (&s.value, &s.origin));
     page.optional("model", model, "none");
@@ -88,8 +82,8 @@ fn endpoint(page: &mut Page, config: &Config) {
 fn key(page: &mut Page, endpoint: &Endpoint) {
     match &endpoint.key {
         Some(key) => page.setting("key", "present", key),
-        None if endpoint.profile.needs_key() => page.line("key", "missing", None::<&str>),
-        None => page.line("key", "none, none needed", None::<&str>),
+        None if endpoint.profile.needs_key() => page.line("key", "missing"),
+        None => page.line("key", "none, none needed"),
     }
 }
 
@@ -119,12 +113,12 @@ fn terminal(page: &mut Page, config: &Config, facts: &Facts) {
         Some(columns) => format!("{columns} columns"),
         None => "output is not a terminal".to_owned(),
     };
-    page.line("terminal", format!("{term}, {size}"), None::<&str>);
+    page.line("terminal", format!("{term}, {size}"));
     page.setting("colour", if config.color.value { "on" } else { "off" }, &config.color);
     for server in &facts.servers {
         let found =
             format!("{} at {}, {} models", server.provider, server.base_url, server.models.len());
-        page.line("found", found, None::<&str>);
+        page.line("found", found);
     }
 }
 
@@ -138,16 +132,16 @@ struct Page {
 }
 
 impl Page {
-    fn line(&mut self, label: &str, value: impl Display, origin: Option<impl Display>) {
-        self.push(format_args!("{label:<13} {value}"));
-        if let Some(origin) = origin {
-            self.push(format_args!("  [{origin}]"));
-        }
-        self.text.push('\n');
+    fn line(&mut self, label: &str, value: impl Display) {
+        self.push(format_args!("{label:<13} {value}\n"));
+    }
+
+    fn with_origin(&mut self, label: &str, value: impl Display, origin: impl Display) {
+        self.line(label, format_args!("{value}  [{origin}]"));
     }
 
     fn setting<T>(&mut self, label: &str, value: impl Display, setting: &Setting<T>) {
-        self.line(label, value, Some(&setting.origin));
+        self.with_origin(label, value, &setting.origin);
     }
 
     fn optional(
@@ -157,17 +151,17 @@ impl Page {
         otherwise: &str,
     ) {
         match value {
-            Some((value, origin)) => self.line(label, value, Some(origin)),
-            None => self.line(label, otherwise, None::<&str>),
+            Some((value, origin)) => self.with_origin(label, value, origin),
+            None => self.line(label, otherwise),
         }
     }
 
     fn list(&mut self, label: &str, items: &[String]) {
         if items.is_empty() {
-            self.line(label, "none", None::<&str>);
+            self.line(label, "none");
         }
         for item in items {
-            self.line(label, item, None::<&str>);
+            self.line(label, item);
         }
     }
 

@@ -144,34 +144,51 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |e: toml::de::Error| problem(path, text, &e);
     let mut table = DeTable::parse(text).map_err(wrong)?;
-    let ignored = match scope {
+    let mut ignored = Vec::new();
+    match scope {
         Scope::User => refuse_keys_in_files(path, text, table.get_ref())?,
-        Scope::Project => leave_out(table.get_mut()),
-    };
-    let values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
-    check_variable_names(path, &values)?;
+        Scope::Project => ignored = leave_out(table.get_mut()),
+    }
+    let mut values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
+    match scope {
+        Scope::User => check_variable_names(path, &values)?,
+        Scope::Project => values = values.of_project(),
+    }
     Ok(File { path: path.to_owned(), values, ignored })
 }
 
-/// Takes out what a project may not say, and names it.
+impl Values {
+    /// Only [`PROJECT_KEYS`]. Named one by one, so that a new key is the user's until it is put
+    /// here too.
+    fn of_project(self) -> Self {
+        Self {
+            model: self.model,
+            effort: self.effort,
+            context_window: self.context_window,
+            max_steps: self.max_steps,
+            ..Self::default()
+        }
+    }
+}
+
+/// Names what a project may not say, and takes out what no file says. The rest stays, to be read
+/// and found wrong like everything else.
 fn leave_out(table: &mut DeTable<'_>) -> Vec<String> {
     let mut ignored = Vec::new();
     for (key, value) in std::mem::take(table) {
         let name = key.get_ref().as_ref();
-        if USER_KEYS.contains(&name) || SUSPECT_KEYS.contains(&name) {
+        let is_suspect = SUSPECT_KEYS.contains(&name);
+        if is_suspect || USER_KEYS.contains(&name) {
             ignored.push(name.to_owned());
-        } else {
+        }
+        if !is_suspect {
             table.insert(key, value);
         }
     }
     ignored
 }
 
-fn refuse_keys_in_files(
-    path: &Path,
-    text: &str,
-    table: &DeTable<'_>,
-) -> Result<Vec<String>, Error> {
+fn refuse_keys_in_files(path: &Path, text: &str, table: &DeTable<'_>) -> Result<(), Error> {
     let tables = table.iter().filter_map(|(_, value)| value.get_ref().as_table());
     let nested = tables.flat_map(|table| table.iter().filter_map(|(_, v)| v.get_ref().as_table()));
     for table in std::iter::once(table).chain(nested) {
@@ -183,7 +200,7 @@ fn refuse_keys_in_files(
             ));
         }
     }
-    Ok(Vec::new())
+    Ok(())
 }
 
 /// A key put where a variable's name belongs must not end up in messages.
@@ -207,7 +224,8 @@ fn problem(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     let line = error.span().map(|span| line_of(text, span.start));
     let message = error.message();
     let Some(rest) = message.strip_prefix("unknown field ") else {
-        return at(path, line, message);
+        let key = line.and_then(|line| key_at(text, line));
+        return at(path, line, key.map_or(message.to_owned(), |key| format!("{key}: {message}")));
     };
     let mut names = rest.split('`').skip(1).step_by(2);
     let unknown = names.next().unwrap_or_default();
@@ -227,6 +245,12 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 fn at(path: &Path, line: Option<usize>, why: impl std::fmt::Display) -> Error {
     let place = line.map(|line| format!(", line {line}")).unwrap_or_default();
     Error::usage(format!("configuration {}{place}", path.display()), why)
+}
+
+/// The key that a line sets. Never the value, which could be a secret in the wrong place.
+fn key_at(text: &str, line: usize) -> Option<&str> {
+    let (key, _) = text.lines().nth(line - 1)?.split_once('=')?;
+    Some(key.trim()).filter(|key| !key.is_empty())
 }
 
 /// The line, from 1, that holds this byte.

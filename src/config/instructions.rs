@@ -59,6 +59,10 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
 #[derive(Default)]
 struct Search {
     found: Found,
@@ -72,7 +76,7 @@ impl Search {
         let warning = match self.read(path, inside) {
             Ok(Some(note)) => note,
             Ok(None) => return,
-            Err(e) if inside.is_none() && e.kind() == std::io::ErrorKind::NotFound => return,
+            Err(e) if inside.is_none() && is_absent(&e) => return,
             Err(e) => format!("not read: {e}"),
         };
         self.found.warnings.push(format!("{}: {warning}", path.display()));
@@ -96,17 +100,17 @@ impl Search {
         fs::File::open(&real)?.take(room as u64 + 1).read_to_end(&mut bytes)?;
         let is_cut = bytes.len() > room;
         bytes.truncate(room);
-        let mut text = decode(&bytes, is_cut)?;
+        let (mut text, is_damaged) = decode(&bytes, is_cut)?;
         if text.trim().is_empty() && !is_cut {
             return Ok(None);
         }
         self.total += text.len();
         let note = is_cut.then(|| cut_note(text.len(), metadata.len()));
         if let Some(note) = &note {
-            text.push_str(&format!("\n[{note}]\n"));
+            text.push_str(&["\n[", note, "]\n"].concat());
         }
         self.found.files.push(Instruction { path: path.display().to_string(), text });
-        Ok(note)
+        Ok(note.or(is_damaged.then(|| "it is not UTF-8; what is not was replaced".to_owned())))
     }
 }
 
@@ -114,21 +118,21 @@ fn cut_note(kept: usize, whole: u64) -> String {
     format!("cut: the first {kept} of {whole} bytes are used")
 }
 
-/// The text without a byte order mark; a cut one ends with its last whole character.
-fn decode(bytes: &[u8], is_cut: bool) -> std::io::Result<String> {
+/// The text without a byte order mark, and whether some of it was no UTF-8 and got replaced. A cut
+/// one ends with its last whole character.
+fn decode(bytes: &[u8], is_cut: bool) -> std::io::Result<(String, bool)> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(e) if is_cut && e.error_len().is_none() => {
-            let (whole, _) = bytes.split_at(e.valid_up_to());
-            std::str::from_utf8(whole).unwrap_or_default()
-        }
-        Err(_) => return Err(std::io::Error::other("it is not UTF-8 text")),
-    };
-    if text.contains('\0') {
+    if bytes.contains(&0) {
         return Err(std::io::Error::other("it is binary"));
     }
-    Ok(text.to_owned())
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok((text.to_owned(), false)),
+        Err(e) if is_cut && e.error_len().is_none() => {
+            let (whole, _) = bytes.split_at(e.valid_up_to());
+            Ok((String::from_utf8_lossy(whole).into_owned(), false))
+        }
+        Err(_) => Ok((String::from_utf8_lossy(bytes).into_owned(), true)),
+    }
 }
 
 #[cfg(test)]

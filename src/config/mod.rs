@@ -158,6 +158,13 @@ pub struct Config {
 impl Config {
     /// The endpoint and the model, or what is missing and how to get it (exit 2).
     pub fn ready(&self) -> Result<(&Endpoint, &Setting<String>), Error> {
+        let endpoint = self.reachable()?;
+        let model = self.model.as_ref().ok_or_else(|| no_model(endpoint))?;
+        Ok((endpoint, model))
+    }
+
+    /// The endpoint with its key, where a model is not needed yet.
+    pub fn reachable(&self) -> Result<&Endpoint, Error> {
         let endpoint = self.endpoint.as_ref().ok_or_else(nothing_found)?;
         let profile = endpoint.profile;
         if endpoint.key.is_none() && needs_own_key(endpoint) {
@@ -167,8 +174,7 @@ impl Config {
             )
             .help("set it in the environment, or choose another provider with --provider"));
         }
-        let model = self.model.as_ref().ok_or_else(|| no_model(endpoint))?;
-        Ok((endpoint, model))
+        Ok(endpoint)
     }
 }
 
@@ -184,7 +190,7 @@ fn nothing_found() -> Error {
             "one of these is enough:\n  \
              export DEEPSEEK_API_KEY=…   (or another provider's key: OPENAI_API_KEY, OPENROUTER_API_KEY, …)\n  \
              ollama serve                (a model on this machine: ollama, LM Studio, llama.cpp, vLLM)\n  \
-             xsh --base-url URL -m NAME  (any OpenAI-compatible endpoint; its key in XSH_API_KEY)\n\
+             export XSH_BASE_URL=… XSH_MODEL=…   (any OpenAI-compatible endpoint; its key in XSH_API_KEY)\n\
              To see it work without one: xsh --demo",
         )
 }

@@ -45,11 +45,12 @@ pub(super) struct Sources<'a> {
     pub(super) user: Option<&'a File>,
 }
 
-impl<'a> Sources<'a> {
-    pub(super) fn flag<T>(&self, name: &'static str, value: Option<T>) -> Option<Setting<T>> {
-        value.map(|value| Setting::new(value, Origin::Flag(name)))
-    }
+/// A value that was typed.
+pub(super) fn flag<T>(name: &'static str, value: Option<T>) -> Option<Setting<T>> {
+    value.map(|value| Setting::new(value, Origin::Flag(name)))
+}
 
+impl<'a> Sources<'a> {
     pub(super) fn env(&self, name: &str) -> Option<Setting<String>> {
         let value = self.environment.get(name)?;
         Some(Setting::new(value, Origin::Environment(name.to_owned())))
@@ -79,7 +80,7 @@ impl<'a> Sources<'a> {
     }
 
     pub(super) fn model(&self) -> Option<Setting<String>> {
-        self.flag("--model", self.args.model.model.clone())
+        flag("--model", self.args.model.model.clone())
             .or_else(|| self.env("XSH_MODEL"))
             .or_else(|| self.files(|v| v.model.clone().filter(|model| !model.trim().is_empty())))
     }
@@ -94,14 +95,13 @@ pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
         user: world.user.as_ref(),
     };
     let target = target(&sources)?;
-    let window = sources
-        .flag("--context-window", args.model.context_window)
+    let window = flag("--context-window", args.model.context_window)
         .or_else(|| sources.files(|v| v.context_window))
         .map(|window| window.map(std::num::NonZero::get))
         .or_else(|| preset_window(target.endpoint.as_ref()?, &target.model.as_ref()?.value));
     let env = &world.environment;
     Ok(Config {
-        effort: sources.flag("--effort", args.model.effort).or_else(|| sources.files(|v| v.effort)),
+        effort: flag("--effort", args.model.effort).or_else(|| sources.files(|v| v.effort)),
         window,
         max_steps: max_steps(&sources),
         permission_mode: permission_mode(&sources),
@@ -171,8 +171,7 @@ impl Config {
 }
 
 fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {
-    let said = sources
-        .flag("--max-steps", sources.args.work.max_steps)
+    let said = flag("--max-steps", sources.args.work.max_steps)
         .or_else(|| sources.files(|v| v.max_steps))
         .map(|steps| steps.map(std::num::NonZero::get));
     let usual = Setting::new(HEADLESS_MAX_STEPS, Origin::Default);
@@ -182,7 +181,7 @@ fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {
 fn permission_mode(sources: &Sources<'_>) -> Setting<Mode> {
     let flag = sources.args.permission_mode();
     // Without a sandbox a command can do anything, so a person at the keyboard is asked. Headless
-    // there is nobody to ask, and `auto` denies what would need one.
+    // there is nobody to ask.
     let usual = if sources.args.headless() { Mode::Auto } else { Mode::Ask };
     flag.map(|(mode, name)| Setting::new(mode, Origin::Flag(name)))
         .or_else(|| sources.user(|v| v.permission_mode))
@@ -223,8 +222,7 @@ fn seconds(
 
 fn color(sources: &Sources<'_>) -> Setting<bool> {
     let dumb = sources.env("TERM").filter(|term| term.value == "dumb");
-    sources
-        .flag("--no-color", sources.args.output.no_color.then_some(false))
+    flag("--no-color", sources.args.output.no_color.then_some(false))
         .or_else(|| sources.env("NO_COLOR").or(dumb).map(|setting| setting.map(|_| false)))
         .unwrap_or(Setting::new(true, Origin::Default))
 }

@@ -7,9 +7,10 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a key that can go into an HTTP header. The error says what is wrong with it, never
-    /// what it is.
+    /// Takes a key that can go into an HTTP header; blanks around it, such as the line end of a
+    /// file, are dropped. The error says what is wrong with it, never what it is.
     pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
         match text.chars().position(|c| !c.is_ascii_graphic()) {
             None if text.is_empty() => Err("it is empty".to_owned()),
             None => Ok(Self(text.to_owned())),
@@ -48,36 +49,4 @@ impl fmt::Display for Secret {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Secret;
-
-    #[test]
-    fn keys_that_cannot_be_sent_are_refused_with_the_reason() {
-        let cases = [
-            ("sk-abc_123.~", Ok(())),
-            ("", Err("it is empty")),
-            ("sk abc", Err("it contains a space at character 3")),
-            ("sk-abc\n", Err("it contains a line break at character 7")),
-            ("sk-abc\r\n", Err("it contains a line break at character 7")),
-            (" sk", Err("it contains a space at character 1")),
-            ("sk\u{a0}", Err("it contains a space at character 3")),
-            ("schlüssel", Err("it contains a character that is not ASCII at character 5")),
-            ("“sk”", Err("it contains a character that is not ASCII at character 1")),
-            ("sk\0", Err("it contains a control character at character 3")),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(
-                Secret::parse(text).map(|_| ()).map_err(|e| e.clone()),
-                expected.map_err(String::from),
-                "{text:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_key_is_never_printed() {
-        let key = Secret::parse("sk-very-secret").unwrap();
-        assert_eq!(format!("{key} {key:?}"), "*** ***");
-        assert_eq!(key.expose(), "sk-very-secret");
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@
 
 use super::endpoint::{host, is_exposed, is_loopback, normalize, ollama_url, owns};
 use super::file::{ProviderValues, nearest};
-use super::resolve::Sources;
+use super::resolve::{Sources, flag};
 use super::{Endpoint, Origin, Secret, Setting};
 use crate::client::profile::{self, GENERIC, ModelIds, PROFILES, Profile, models};
 use crate::error::Error;
@@ -65,23 +65,23 @@ pub(super) fn target(sources: &Sources<'_>) -> Result<Target, Error> {
 /// The endpoint that flag, `XSH_BASE_URL` or the user's file name. The file's `base_url` and
 /// `provider` are a pair, so `--provider` sets both aside.
 fn explicit<'a>(sources: &Sources<'a>) -> Result<Option<Place<'a>>, Error> {
-    let flag = sources.flag("--provider", sources.args.model.provider.as_deref());
-    let flag = flag.map(|name| named(sources, name)).transpose()?;
-    let user = match flag {
+    let typed = flag("--provider", sources.args.model.provider.as_deref());
+    let typed = typed.map(|name| named(sources, name)).transpose()?;
+    let user = match typed {
         None => sources.user(|v| v.provider.as_deref()).map(|n| named(sources, n)).transpose()?,
         Some(_) => None,
     };
-    let url = sources.flag("--base-url", sources.args.model.base_url.clone());
-    let flag_section = flag.as_ref().is_some_and(|n| matches!(n.value, Named::Section(..)));
+    let url = flag("--base-url", sources.args.model.base_url.clone());
+    let typed_section = typed.as_ref().is_some_and(|n| matches!(n.value, Named::Section(..)));
     let url = match url {
-        None if !flag_section => sources.env("XSH_BASE_URL"),
+        None if !typed_section => sources.env("XSH_BASE_URL"),
         url => url,
     };
     let url = match url {
-        None if flag.is_none() => sources.user(|v| v.base_url.clone()),
+        None if typed.is_none() => sources.user(|v| v.base_url.clone()),
         url => url,
     };
-    match (url, flag.or(user)) {
+    match (url, typed.or(user)) {
         (Some(url), named) => at_url(url, named.as_ref()).map(Some),
         (None, Some(named)) => of_provider(sources, &named).map(Some),
         (None, None) => Ok(None),
@@ -305,7 +305,7 @@ fn key(sources: &Sources<'_>, place: &Place<'_>) -> Result<Option<Setting<Secret
     };
     let key = Secret::parse(&found.value).map_err(|why| {
         Error::usage(format!("the key from {} cannot be sent", found.origin), why)
-            .help("set the variable again with exactly the key, without quotes or blanks around it")
+            .help("set the variable again with exactly the key")
     })?;
     Ok(Some(Setting::new(key, found.origin)))
 }
@@ -359,9 +359,11 @@ fn warnings(
     }
     if key.is_none() && sources.env("XSH_API_KEY").is_some() {
         let here = host(url).unwrap_or_default();
-        warnings.push(format!(
-            "XSH_API_KEY is not sent to {here}: with XSH_BASE_URL set it belongs to that host"
-        ));
+        let reason = match sources.env("XSH_BASE_URL") {
+            Some(_) => "with XSH_BASE_URL set it belongs to that host",
+            None => "it goes only to an endpoint that you name",
+        };
+        warnings.push(format!("XSH_API_KEY is not sent to {here}: {reason}"));
     }
     warnings
 }

@@ -33,11 +33,6 @@ impl Effort {
             Self::Max => "max",
         }
     }
-
-    /// The level of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::value_variants().iter().copied().find(|level| level.name() == name)
-    }
 }
 
 /// What a family of models demands while tools are offered, whatever the user asked for.
@@ -48,7 +43,7 @@ enum WithTools {
     Omit,
 }
 
-/// Families of the OpenAI rows; the first prefix of the model's name decides.
+/// Families of `OpenAI`'s models; the first prefix of the model's name decides.
 const WITH_TOOLS: &[(&str, WithTools)] = &[
     ("gpt-6", WithTools::ExplicitNone),
     ("gpt-5.6", WithTools::ExplicitNone),
