@@ -1,11 +1,13 @@
 //! Compaction: when it happens, what it keeps, and that a bad one changes nothing.
 
+use serde_json::json;
+
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
 use crate::support::http::Request;
 use crate::support::provider::Provider;
 use crate::support::pty::Pty;
-use crate::support::reply::{Reply, read, shell};
+use crate::support::reply::{Reply, call, shell};
 
 /// A window of 64,000 tokens: by the estimate of three bytes a token, compaction sets in at
 /// about 150 kB.
@@ -196,7 +198,11 @@ fn the_last_request_of_the_user_survives_word_for_word() {
             0 => Reply::text("A is done."),
             _ if request.mentions("SUMMARY") > 0 => Reply::text("B goes on."),
             _ => {
-                Reply::calls([0, 1, 2].map(|n| read(&format!("c{step}-{n}"), &format!("f{n}.txt"))))
+                // Another place each time: repeating oneself would end the turn.
+                Reply::calls([0, 1, 2].map(|n| {
+                    let place = json!({"file_path": format!("f{n}.txt"), "offset": step + 1});
+                    call(&format!("c{step}-{n}"), "read", place)
+                }))
             }
         }
     });
