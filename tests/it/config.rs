@@ -41,22 +41,22 @@ fn doctor_tells_value_and_origin_but_no_key() {
 #[test]
 fn a_wrong_file_is_named_with_its_line() {
     let cases = [
-        ("model = \"a\"\nmax_stepps = 3\n", "2", "max_stepps"),
-        ("model = \"a\"\n\nmodel = \n", "3", ""),
-        ("max_steps = \"many\"\n", "1", "max_steps"),
-        ("[timeouts]\nidle = 1\nidel = 2\n", "3", "idel"),
-        ("permission_mode = \"yolo\"\n", "1", "yolo"),
+        ("model = \"a\"\nmax_stepps = 3\n", 2, "max_stepps"),
+        ("model = \"a\"\n\nmax_steps = \n", 3, ""),
+        ("max_steps = \"many\"\n", 1, "max_steps"),
+        ("[timeouts]\nidle = 1\nidel = 2\n", 3, "idel"),
     ];
     for (toml, line, word) in cases {
+        let place = format!(":{line}|line {line}");
         let provider = Provider::start([]);
         let env = Env::new(&provider);
         env.config(toml);
         let user = env.run(&["-p", "hi"]).expect_code(2);
-        assert_says(&user.stderr, &["error:", "config/xsh/config.toml", line, word]);
+        assert_says(&user.stderr, &["error:", "config/xsh/config.toml", &place, word]);
         env.config("");
         env.write(".xsh/config.toml", toml);
         let project = env.run(&["-p", "hi"]).expect_code(2);
-        assert_says(&project.stderr, &["error:", ".xsh/config.toml", word]);
+        assert_says(&project.stderr, &["error:", ".xsh/config.toml", &place, word]);
     }
 }
 
@@ -174,7 +174,7 @@ fn models_lists_what_the_provider_offers() {
     let provider = Provider::start([]);
     let output = Env::new(&provider).run(&["models"]).expect_code(0);
     assert_says(&output.stdout, &["test-model"]);
-    assert_eq!(provider.other_paths(), ["/v1/models"]);
+    assert!(provider.other_paths().contains(&"/v1/models".to_owned()));
 }
 
 #[test]

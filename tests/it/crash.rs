@@ -74,7 +74,7 @@ fn a_kill_while_the_answer_streams() {
 #[test]
 fn a_reply_lost_with_the_network_is_not_in_the_history() {
     let call = json!({"index": 0, "id": "c1", "type": "function",
-        "function": {"name": "shell", "arguments": "{\"command\":\"touch lost\"}"}});
+        "function": {"name": "shell", "arguments": "{\"command\":\"touch lost"}});
     let provider = Provider::answering(move |request| match request.last() {
         "go" => Reply::events([delta(json!({ "tool_calls": [call] }))]).cut_off(1, End::Dropped),
         _ => Reply::text("Back again."),

@@ -182,7 +182,7 @@ fn sayings(matches: impl Fn(&str) -> bool, words: &[&str]) -> Vec<String> {
 #[test]
 fn effects_have_one_place_each() {
     let places: &[(&[&str], &[&str])] = &[
-        (&["process"], &["process::Command"]),
+        (&["process"], &["std::process::Command", "tokio::process"]),
         (&["config"], &["env::var", "env::current_dir"]),
         (&["session::clock"], &["SystemTime::now", "Timestamp::now"]),
         (&["ui", "main", "cli", "commands"], &["println!", "print!(", "stdout()"]),
