@@ -127,10 +127,16 @@ fn a_bad_summary_changes_nothing() {
         let env = Env::new(&provider);
         fill(&env);
         let before = provider.last_request();
-        say(&env, &filler("fourth-topic", 14));
+        let all = ["--context-window", WINDOW, "-c", "-p", &filler("fourth-topic", 14)];
+        let output = env.run(&all);
+        // Going on and stopping with the sizes are both fair; it is not full yet.
+        assert!([0, 1].contains(&output.code), "{shown}");
+        assert_says(&output.stderr, &["64000|64,000|64k|compact"]);
         let tries = summaries(&provider);
         assert!((1..=2).contains(&tries), "{tries} tries: {shown}");
         assert!(env.log().of("compaction").is_empty(), "{shown}");
+
+        let _ = env.go_on("with a larger window");
         let after = provider.last_request();
         assert!(after.message_bytes().starts_with(before.message_bytes()), "{shown}");
         assert!(!env.exists("summary-tool"));

@@ -43,7 +43,7 @@ fn a_wrong_file_is_named_with_its_line() {
     let cases = [
         ("model = \"a\"\nmax_stepps = 3\n", 2, "max_stepps"),
         ("model = \"a\"\n\nmax_steps = \n", 3, ""),
-        ("max_steps = \"many\"\n", 1, "max_steps"),
+        ("max_steps = \"many\"\n", 1, "many"),
         ("[timeouts]\nidle = 1\nidel = 2\n", 3, "idel"),
     ];
     for (toml, line, word) in cases {
@@ -65,12 +65,12 @@ fn nothing_configured_names_three_ways_out() {
     let env = Env::bare();
     let output = env.run(&["-p", "hi"]).expect_code(2);
     let key = "OPENAI_API_KEY|DEEPSEEK_API_KEY|OPENROUTER_API_KEY";
-    assert_says(&output.stderr, &["error:", key, "XSH_BASE_URL", "ollama"]);
+    assert_says(&output.stderr, &["error:", key, "XSH_BASE_URL|--base-url", "ollama"]);
 }
 
 #[test]
 fn a_key_that_cannot_be_one_is_refused_before_any_request() {
-    for key in ["two words", "tab\there", "schlüssel", "line\nfeed"] {
+    for key in [" leading", "two words", "tab\there", "schlüssel", "line\nfeed"] {
         let provider = Provider::start([]);
         let mut env = Env::new(&provider);
         env.set("XSH_API_KEY", key);
@@ -81,11 +81,9 @@ fn a_key_that_cannot_be_one_is_refused_before_any_request() {
 }
 
 #[test]
-fn a_key_with_blanks_around_it_is_trimmed() {
+fn the_key_goes_into_its_header() {
     let provider = Provider::start([Reply::text("Hello.")]);
-    let mut env = Env::new(&provider);
-    env.set("XSH_API_KEY", &format!(" {KEY}\n"));
-    let _ = env.ask("hi");
+    let _ = Env::new(&provider).ask("hi");
     let request = provider.last_request();
     assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(request.header("content-type"), Some("application/json"));

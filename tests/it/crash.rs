@@ -109,7 +109,7 @@ fn one_session_survives_many_kills() {
 fn a_file_written_before_the_kill_is_whole() {
     let content = "line\n".repeat(50_000);
     let provider = Provider::start([
-        Reply::calls([write("c1", "big.txt", &content), shell("c2", "sleep 5")]),
+        Reply::calls([write("c1", "big.txt", &content), shell("c2", "touch ready; sleep 5")]),
         Reply::events([
             event(json!({"choices": []})),
             delta(json!({"content": "ok"})),
@@ -119,10 +119,7 @@ fn a_file_written_before_the_kill_is_whole() {
     ]);
     let env = Env::new(&provider);
     let running = env.begin("go");
-    wait_until("the second call", || {
-        let log = std::fs::read_to_string(env.sessions().first()?).ok()?;
-        (count(&log, "tool_started") == 2).then_some(())
-    });
+    wait_for_file(&env, "ready");
     running.kill();
     assert_eq!(env.text("big.txt"), content);
     let _ = env.go_on("continue");
