@@ -53,6 +53,10 @@ fn a_wrong_file_is_named_with_its_line() {
         env.config(toml);
         let user = env.run(&["-p", "hi"]).expect_code(2);
         assert_says(&user.stderr, &["error:", "config/xsh/config.toml", &place, word]);
+        if toml.starts_with('[') {
+            // A project cannot set these at all; that is another test's matter.
+            continue;
+        }
         env.config("");
         env.write(".xsh/config.toml", toml);
         let project = env.run(&["-p", "hi"]).expect_code(2);
