@@ -99,6 +99,7 @@ fn a_wait_before_a_retry_can_be_interrupted() {
         Reply::text("Next."),
     ]);
     let env = Env::new(&provider);
+    env.config("[retry]\nmax_wait = 60\n");
     let running = env.begin("go");
     provider.wait_for_requests(1);
     wait_until("the notice of the retry", || {

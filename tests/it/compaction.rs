@@ -1,11 +1,13 @@
 //! Compaction: when it happens, what it keeps, and that a bad one changes nothing.
 
+use serde_json::json;
+
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
 use crate::support::http::Request;
 use crate::support::provider::Provider;
 use crate::support::pty::Pty;
-use crate::support::reply::{Reply, read, shell};
+use crate::support::reply::{Reply, call, shell};
 
 /// A window of 64,000 tokens: by the estimate of three bytes a token, compaction sets in at
 /// about 150 kB.
@@ -125,10 +127,16 @@ fn a_bad_summary_changes_nothing() {
         let env = Env::new(&provider);
         fill(&env);
         let before = provider.last_request();
-        say(&env, &filler("fourth-topic", 14));
+        let all = ["--context-window", WINDOW, "-c", "-p", &filler("fourth-topic", 14)];
+        let output = env.run(&all);
+        // Going on and stopping with the sizes are both fair; it is not full yet.
+        assert!([0, 1].contains(&output.code), "{shown}");
+        assert_says(&output.stderr, &["64000|64,000|64k|compact"]);
         let tries = summaries(&provider);
         assert!((1..=2).contains(&tries), "{tries} tries: {shown}");
         assert!(env.log().of("compaction").is_empty(), "{shown}");
+
+        let _ = env.go_on("with a larger window");
         let after = provider.last_request();
         assert!(after.message_bytes().starts_with(before.message_bytes()), "{shown}");
         assert!(!env.exists("summary-tool"));
@@ -196,7 +204,11 @@ fn the_last_request_of_the_user_survives_word_for_word() {
             0 => Reply::text("A is done."),
             _ if request.mentions("SUMMARY") > 0 => Reply::text("B goes on."),
             _ => {
-                Reply::calls([0, 1, 2].map(|n| read(&format!("c{step}-{n}"), &format!("f{n}.txt"))))
+                // Another place each time: repeating oneself would end the turn.
+                Reply::calls([0, 1, 2].map(|n| {
+                    let place = json!({"file_path": format!("f{n}.txt"), "offset": step + 1});
+                    call(&format!("c{step}-{n}"), "read", place)
+                }))
             }
         }
     });

@@ -41,22 +41,26 @@ fn doctor_tells_value_and_origin_but_no_key() {
 #[test]
 fn a_wrong_file_is_named_with_its_line() {
     let cases = [
-        ("model = \"a\"\nmax_stepps = 3\n", "2", "max_stepps"),
-        ("model = \"a\"\n\nmodel = \n", "3", ""),
-        ("max_steps = \"many\"\n", "1", "max_steps"),
-        ("[timeouts]\nidle = 1\nidel = 2\n", "3", "idel"),
-        ("permission_mode = \"yolo\"\n", "1", "yolo"),
+        ("model = \"a\"\nmax_stepps = 3\n", 2, "max_stepps"),
+        ("model = \"a\"\n\nmax_steps = \n", 3, ""),
+        ("max_steps = \"many\"\n", 1, "many"),
+        ("[timeouts]\nidle = 1\nidel = 2\n", 3, "idel"),
     ];
     for (toml, line, word) in cases {
+        let place = format!(":{line}|line {line}");
         let provider = Provider::start([]);
         let env = Env::new(&provider);
         env.config(toml);
         let user = env.run(&["-p", "hi"]).expect_code(2);
-        assert_says(&user.stderr, &["error:", "config/xsh/config.toml", line, word]);
+        assert_says(&user.stderr, &["error:", "config/xsh/config.toml", &place, word]);
+        if toml.starts_with('[') {
+            // A project cannot set these at all; that is another test's matter.
+            continue;
+        }
         env.config("");
         env.write(".xsh/config.toml", toml);
         let project = env.run(&["-p", "hi"]).expect_code(2);
-        assert_says(&project.stderr, &["error:", ".xsh/config.toml", word]);
+        assert_says(&project.stderr, &["error:", ".xsh/config.toml", &place, word]);
     }
 }
 
@@ -65,12 +69,12 @@ fn nothing_configured_names_three_ways_out() {
     let env = Env::bare();
     let output = env.run(&["-p", "hi"]).expect_code(2);
     let key = "OPENAI_API_KEY|DEEPSEEK_API_KEY|OPENROUTER_API_KEY";
-    assert_says(&output.stderr, &["error:", key, "XSH_BASE_URL", "ollama"]);
+    assert_says(&output.stderr, &["error:", key, "XSH_BASE_URL|--base-url", "ollama"]);
 }
 
 #[test]
 fn a_key_that_cannot_be_one_is_refused_before_any_request() {
-    for key in ["two words", "tab\there", "schlüssel", "line\nfeed"] {
+    for key in [" leading", "two words", "tab\there", "schlüssel", "line\nfeed"] {
         let provider = Provider::start([]);
         let mut env = Env::new(&provider);
         env.set("XSH_API_KEY", key);
@@ -81,11 +85,9 @@ fn a_key_that_cannot_be_one_is_refused_before_any_request() {
 }
 
 #[test]
-fn a_key_with_blanks_around_it_is_trimmed() {
+fn the_key_goes_into_its_header() {
     let provider = Provider::start([Reply::text("Hello.")]);
-    let mut env = Env::new(&provider);
-    env.set("XSH_API_KEY", &format!(" {KEY}\n"));
-    let _ = env.ask("hi");
+    let _ = Env::new(&provider).ask("hi");
     let request = provider.last_request();
     assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(request.header("content-type"), Some("application/json"));
@@ -174,7 +176,7 @@ fn models_lists_what_the_provider_offers() {
     let provider = Provider::start([]);
     let output = Env::new(&provider).run(&["models"]).expect_code(0);
     assert_says(&output.stdout, &["test-model"]);
-    assert_eq!(provider.other_paths(), ["/v1/models"]);
+    assert!(provider.other_paths().contains(&"/v1/models".to_owned()));
 }
 
 #[test]

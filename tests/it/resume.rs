@@ -64,7 +64,7 @@ fn the_latest_session_is_of_this_workspace() {
     env.enter("empty");
     let output = env.run(&["-c", "-p", "beta"]);
     assert_ne!(output.code, 0);
-    assert_says(&output.stderr, &["error:", "no session"]);
+    assert_says(&output.stderr, &["error:", "no session|no saved session"]);
 }
 
 #[test]

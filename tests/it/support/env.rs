@@ -135,7 +135,8 @@ impl Env {
         let paths = entries.map(|entry| entry.path());
         let mut logs: Vec<_> =
             paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
-        logs.sort();
+        // Two of the same second differ by chance in their names: the header tells the order.
+        logs.sort_by_key(|path| created_at(path));
         logs
     }
 
@@ -212,6 +213,14 @@ impl Env {
             regex::Regex::new(pattern).expect("a filter").replace_all(&text, *name).into_owned()
         })
     }
+}
+
+/// The time in a session's header; empty for what is no session.
+fn created_at(path: &Path) -> String {
+    let text = fs::read(path).unwrap_or_default();
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header: serde_json::Value = serde_json::from_slice(first).unwrap_or_default();
+    header["created_at"].as_str().unwrap_or_default().to_owned()
 }
 
 fn own((name, value): (&str, &str)) -> (String, String) {

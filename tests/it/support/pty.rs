@@ -163,7 +163,7 @@ impl Pty {
     pub fn settle(&self) {
         let mut last = self.raw().len();
         wait_until("the screen to settle", || {
-            thread::sleep(Duration::from_millis(150));
+            thread::sleep(Duration::from_millis(250));
             let now = self.raw().len();
             let quiet = now == last && now > 0;
             last = now;
