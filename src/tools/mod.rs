@@ -10,6 +10,7 @@ pub mod collect;
 pub mod edit;
 pub mod glob;
 pub mod grep;
+pub mod lenient;
 pub mod matching;
 pub mod output;
 pub mod paths;
@@ -18,6 +19,7 @@ pub mod registry;
 pub mod save;
 pub mod schema;
 pub mod shell;
+pub mod strict;
 pub mod walk;
 pub mod write;
 
