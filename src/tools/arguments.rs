@@ -83,6 +83,7 @@ fn read_object(text: &str, notes: &mut Vec<String>) -> Result<Map<String, Value>
         match read_value(&text, notes)? {
             Value::Object(map) => return Ok(map),
             Value::Null => return Ok(Map::new()),
+            Value::String(inner) if inner.trim().is_empty() => return Ok(Map::new()),
             Value::String(inner) if inner.trim_start().starts_with(['{', '`', '"', '\'']) => {
                 notes.push("the object was taken out of a string".to_owned());
                 text = Cow::Owned(inner);

@@ -260,7 +260,8 @@ impl<'a> Reader<'a> {
     }
 
     fn hex(&mut self) -> Result<u32, Fault> {
-        let digits = self.rest().get(..4).filter(|four| four.bytes().all(|b| b.is_ascii_hexdigit()));
+        let digits =
+            self.rest().get(..4).filter(|four| four.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(unit) = digits.and_then(|four| u32::from_str_radix(four, 16).ok()) else {
             if self.rest().len() < 4 {
                 return self.cut("a string");

@@ -274,8 +274,7 @@ struct Fields<'a>(&'a [Property]);
 
 impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer
-            .collect_map(self.0.iter().map(|property| (&property.name, &property.schema)))
+        serializer.collect_map(self.0.iter().map(|property| (&property.name, &property.schema)))
     }
 }
 

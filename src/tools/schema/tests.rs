@@ -103,8 +103,10 @@ fn foreign_schemas_are_flattened() {
     check(json!({"const": "x"}), json!({"type": "string", "enum": ["x"]}));
     check(json!({"enum": [1, 2], "type": "integer"}), json!({"type": "integer"}));
     check(json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}}));
-    check(json!({"type": "object", "additionalProperties": false, "properties": {}}),
-          json!({"type": "object", "properties": {}}));
+    check(
+        json!({"type": "object", "additionalProperties": false, "properties": {}}),
+        json!({"type": "object", "properties": {}}),
+    );
     check(
         json!({"$defs": {"n": {"type": "number", "description": "inner"}},
                "properties": {"a": {"$ref": "#/$defs/n", "description": "outer"}}}),
