@@ -56,6 +56,8 @@ pub enum Update {
         /// What changed in a file, as a unified diff without its two file lines.
         diff: Option<String>,
     },
+    /// A call was denied; its outcome follows as [`Update::ToolFinished`].
+    Denied(ToolShown),
     /// A summary of old history is being asked for.
     Compacting(Trigger),
     /// Old history was replaced.

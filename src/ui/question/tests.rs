@@ -1,0 +1,42 @@
+use super::{Ask, draw};
+use crate::ui::diff::Frame;
+use crate::ui::style::Palette;
+
+fn drawn(ask: &Ask) -> String {
+    let mut out = String::new();
+    draw(ask, &Frame { palette: Palette { color: false }, width: 40, height: 2 }, &mut out);
+    out
+}
+
+#[test]
+fn a_command_is_shown_whole_and_escaped() {
+    let ask = Ask {
+        tool: "shell".into(),
+        subject: format!("echo ok\u{1b}[2K\rrm -rf x\u{202e}\n{} end", "long ".repeat(12)),
+        diff: None,
+        cwd: "/work/a\nb".into(),
+    };
+    insta::assert_snapshot!(drawn(&ask), @r"
+    ? Allow shell
+      │ echo ok\u{1b}[2K\rrm -rf x\u{202e}
+      │ long long long long long long long long long long long long  end
+      in /work/a\nb
+    ");
+}
+
+#[test]
+fn a_change_is_shown_as_a_diff() {
+    let ask = Ask {
+        tool: "edit".into(),
+        subject: "src/main.rs".into(),
+        diff: Some("@@ -3,2 +3,2 @@\n-old\n+new\n same\n".into()),
+        cwd: String::new(),
+    };
+    insta::assert_snapshot!(drawn(&ask), @r"
+    ? Allow edit
+      │ src/main.rs
+        3 - old
+        3 + new
+        … 1 more line
+    ");
+}
