@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::pin::pin;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::cli::{Args, Prompt};
 use crate::error::{Error, Exit};
-use crate::event::Ending;
-use crate::update::TurnSummary;
+use crate::repl::signals::Signals;
+use crate::ui::figures;
 
 /// Bytes of a piped stdin that are taken.
 const MAX_STDIN: u64 = 4 << 20;
@@ -81,51 +81,29 @@ fn read_stdin() -> Result<(String, Option<String>), Error> {
     Ok((text, cut.then(|| "stdin is longer than 4 MiB; the rest is left out".to_owned())))
 }
 
-/// Runs the turn. The exit code tells how it ended.
-pub async fn run(agent: &mut Agent, prompt: &str, cancel: &CancellationToken) -> Result<Exit, Error> {
-    let summary = agent.turn(prompt, cancel).await?;
-    Ok(exit_of(&summary))
-}
-
-/// The exit code for a turn.
-pub fn exit_of(summary: &TurnSummary) -> Exit {
-    match summary.ending {
-        Ending::Completed if summary.denied => Exit::Denied,
-        Ending::Completed => Exit::Done,
-        Ending::Cancelled => Exit::Interrupted,
-        Ending::StepLimit | Ending::Repeating => Exit::Limit,
-        Ending::Empty | Ending::Refused | Ending::Error | Ending::Other => Exit::Failed,
+/// Runs the turn, and stops it at the first signal; a second one is not waited for. A stdout whose
+/// reader has gone ends the run quietly.
+pub async fn run(
+    agent: &mut Agent,
+    prompt: &str,
+    signals: &mut Signals,
+    broken: &CancellationToken,
+) -> Result<Exit, Error> {
+    let cancel = CancellationToken::new();
+    let mut turn = pin!(agent.turn(prompt, &cancel));
+    loop {
+        tokio::select! {
+            summary = &mut turn => {
+                let exit = figures::exit(&summary?);
+                return Ok(if broken.is_cancelled() { Exit::Done } else { exit });
+            }
+            _ = signals.next() => {
+                if cancel.is_cancelled() {
+                    return Ok(Exit::Interrupted);
+                }
+                cancel.cancel();
+            }
+            () = broken.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+        }
     }
 }
-
-/// Cancels the token at the first SIGINT, SIGTERM or SIGHUP, and ends the process at the second:
-/// whoever asks twice does not want to wait for the clean-up.
-pub fn cancel_on_signals(cancel: CancellationToken) -> Result<(), Error> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).map_err(|error| Error::failed("cannot listen for signals", error));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
-    tokio::spawn(async move {
-        for again in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            cancel.cancel();
-            if again {
-                exit_now();
-            }
-        }
-    });
-    Ok(())
-}
-
-#[expect(clippy::exit, reason = "the user asked twice: nothing more is waited for")]
-fn exit_now() {
-    std::process::exit(i32::from(Exit::Interrupted.code()));
-}
-
-/// How long the process waits for tools that were told to stop, when it ends.
-pub const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);

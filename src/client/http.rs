@@ -19,6 +19,7 @@ use super::sse::Flow;
 use super::think::ThinkTags;
 use super::{Failure, Model, Pending, Request};
 use crate::message::{Delta, Reply};
+use crate::session::clock;
 
 /// Bytes of an error body that are read.
 const MAX_ERROR_BODY: usize = 256 << 10;
@@ -232,7 +233,7 @@ async fn refusal(response: reqwest::Response, url: &str, log: &WireLog) -> Provi
     let body = body.unwrap_or_default();
     write_log(log, "<", &body);
     let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
-    let now = jiff::Timestamp::now();
+    let now = clock::timestamp();
     classify::classify_response(&Response { status, url, body: &body, header: &header, now })
 }
 
@@ -262,13 +263,19 @@ fn broken(error: &reqwest::Error, url: &str) -> ProviderError {
         ErrorKind::Tls
     } else if error.is_timeout() {
         ErrorKind::Timeout
-    } else if error.is_decode() {
+    } else if error.is_decode() && is_compression(&lower) {
         ErrorKind::NotAnApi
     } else {
         ErrorKind::Network
     };
     let doing = if error.is_connect() { "cannot connect to" } else { "the connection broke:" };
     ProviderError::new(kind, format!("{doing} {url}: {cause}"))
+}
+
+/// True for a body that claims to be compressed and is not. A connection that breaks is reported as
+/// a decoding fault too, but may well hold next time.
+fn is_compression(cause: &str) -> bool {
+    cause.contains("gzip") || cause.contains("deflate")
 }
 
 fn innermost(error: &dyn StdError) -> String {

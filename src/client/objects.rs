@@ -5,6 +5,7 @@
 //! looked at once. It knows only braces and strings; whether the text is good JSON is another
 //! question, asked at the end.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::surrogate;
@@ -76,7 +77,8 @@ impl Objects {
 
     /// The arguments of the call, or of the calls that were glued together.
     pub(super) fn settle(self) -> Vec<Settled> {
-        let cut = self.depth > 0;
+        // A string that holds the object is whole too; the scan sees only its braces.
+        let cut = self.depth > 0 && serde_json::from_str::<IgnoredAny>(&self.text).is_err();
         if matches!(self.text.trim(), "" | "null") {
             return vec![Settled { text: "{}".to_owned(), cut: false, blank: true }];
         }

@@ -45,7 +45,7 @@ struct ToolMessage<'a> {
     role: &'static str,
     tool_call_id: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    name: Option<Cow<'a, str>>,
     content: &'a str,
 }
 
@@ -75,7 +75,7 @@ struct WireCall<'a> {
 
 #[derive(Serialize)]
 struct WireFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
@@ -88,7 +88,7 @@ pub fn encode(message: &Message, profile: &Profile, out: &mut Vec<u8>) {
         Message::Assistant(reply) => append(&assistant(reply, profile), out),
         Message::Tool { call_id, name, content } => {
             let tool_call_id = wire_id(call_id, profile.id_rule);
-            let name = profile.tool_name.then_some(name.as_str());
+            let name = profile.tool_name.then(|| wire_name(name));
             append(&ToolMessage { role: "tool", tool_call_id, name, content }, out);
         }
     }
@@ -132,23 +132,36 @@ fn assistant<'a>(reply: &'a Reply, profile: &Profile) -> AssistantMessage<'a> {
 }
 
 fn wire_call<'a>(call: &'a ToolCall, profile: &Profile) -> WireCall<'a> {
-    // Some servers refuse a history with an empty name; the result says what was wrong with it.
-    let name = if call.name.is_empty() { "unknown" } else { &call.name };
     let arguments = arguments::replay(&call.arguments);
     WireCall {
         id: wire_id(&call.id, profile.id_rule),
         r#type: "function",
-        function: WireFunction { name, arguments },
+        function: WireFunction { name: wire_name(&call.name), arguments },
         extra_content: call.extra_content.as_ref(),
     }
 }
+
+/// The name as every provider takes it. A model may invent any; strict servers then refuse the whole
+/// history. The call's result says what was wrong with it.
+fn wire_name(name: &str) -> Cow<'_, str> {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(good) {
+        return Cow::Borrowed(name);
+    }
+    let cleaned: String =
+        name.chars().map(|c| if good(c) { c } else { '_' }).take(64).collect();
+    if cleaned.is_empty() { Cow::Borrowed("unknown") } else { Cow::Owned(cleaned) }
+}
+
+/// Ids longer than this are taken by hardly anyone.
+const MAX_ID: usize = 64;
 
 /// The id as the provider takes it: itself where it fits the rule, else one made from its hash, so
 /// that a call and its result keep the same one in every request.
 fn wire_id(id: &str, rule: IdRule) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let fits = match rule {
-        IdRule::Any => true,
+        IdRule::Any => id.len() <= MAX_ID && !id.chars().any(char::is_control),
         IdRule::Plain => id.chars().all(plain),
         IdRule::Max40 => id.len() <= 40 && id.chars().all(plain),
         IdRule::Mistral9 => id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()),

@@ -7,14 +7,14 @@ use std::hash::{BuildHasher, Hasher};
 
 use jiff::Timestamp;
 
+/// Now, for reckoning with dates that others send.
+pub fn timestamp() -> Timestamp {
+    Timestamp::now()
+}
+
 /// Now, RFC 3339 in UTC with milliseconds.
 pub fn now() -> String {
     format!("{:.3}", Timestamp::now())
-}
-
-/// Seconds since 1970 by the wall clock; 0 before that.
-pub fn unix_seconds() -> u64 {
-    u64::try_from(Timestamp::now().as_second()).unwrap_or(0)
 }
 
 /// A new session id: `<UTC time>-<six hex digits>`.

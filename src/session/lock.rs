@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -41,7 +42,7 @@ impl Lock {
         let path = session.with_extension("lock");
         let io = |source| LockError::Io { path: path.clone(), source };
         // A holder removes the file on leaving: having locked a removed file, begin again.
-        for _ in 0..100 {
+        for attempt in 0..100 {
             let mut file = OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -52,6 +53,12 @@ impl Lock {
                 .map_err(io)?;
             match file.try_lock() {
                 Ok(()) => {}
+                // A process that has just been killed may leave the lock to a child of its own
+                // for the moment until that child has begun its program.
+                Err(TryLockError::WouldBlock) if attempt < 10 && holder_is_dead(&mut file) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => return Err(held(session, file)),
                 Err(TryLockError::Error(source)) => return Err(io(source)),
             }
@@ -80,12 +87,21 @@ fn same_file(file: &File, path: &Path) -> bool {
     a.ino() == b.ino() && a.dev() == b.dev()
 }
 
-fn held(session: &Path, file: File) -> LockError {
+fn holder(file: &mut File) -> Option<i32> {
     let mut pid = String::new();
-    let _ = file.take(32).read_to_string(&mut pid);
-    let holder = match pid.trim().parse::<u32>() {
-        Ok(pid) => format!("process {pid}"),
-        Err(_) => "another process".to_owned(),
+    file.rewind().and_then(|()| file.take(32).read_to_string(&mut pid)).ok()?;
+    pid.trim().parse().ok()
+}
+
+fn holder_is_dead(file: &mut File) -> bool {
+    let pid = holder(file).and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_err())
+}
+
+fn held(session: &Path, mut file: File) -> LockError {
+    let holder = match holder(&mut file) {
+        Some(pid) => format!("process {pid}"),
+        None => "another process".to_owned(),
     };
     LockError::Held { session: session.to_owned(), holder }
 }

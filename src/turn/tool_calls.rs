@@ -147,6 +147,7 @@ async fn allow(
         return Ok(None);
     }
     tally.denied = true;
+    agent.show(Update::Denied(shown.clone()));
     Ok(Some(Outcome {
         summary: "denied".to_owned(),
         ..Outcome::error(format!("Denied: {reason}"))

@@ -8,6 +8,7 @@
 pub mod diff;
 pub mod figures;
 pub mod json;
+pub mod out;
 pub mod plain;
 pub mod question;
 pub mod sanitize;

@@ -299,6 +299,7 @@ impl<W: Write> Terminal<W> {
         let what = match kind {
             CompactionKind::Summary => "older messages summarised",
             CompactionKind::Cut => "long tool outputs shortened",
+            CompactionKind::Digest => "older messages cut to a digest",
         };
         let (before, after) = (figures::tokens(before), figures::tokens(after));
         self.line(Style::Dim, &format!("{what}: {before} → {after} tokens"));
