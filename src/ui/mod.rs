@@ -11,6 +11,7 @@ pub mod json;
 pub mod plain;
 pub mod question;
 pub mod sanitize;
+mod status;
 pub mod style;
 pub mod terminal;
 
