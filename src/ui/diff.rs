@@ -73,13 +73,13 @@ fn hunks(diff: &str) -> Vec<Row<'_>> {
             _ => (' ', line),
         };
         let number = match mark {
-            '-' => counted(&mut old),
-            '+' => counted(&mut new),
+            '-' => Some(counted(&mut old)),
+            '+' => Some(counted(&mut new)),
             // "\ No newline at end of file" has no place of its own.
             '\\' => None,
             _ => {
                 old += 1;
-                counted(&mut new)
+                Some(counted(&mut new))
             }
         };
         rows.push(Row { number, mark, text });
@@ -87,9 +87,9 @@ fn hunks(diff: &str) -> Vec<Row<'_>> {
     rows
 }
 
-fn counted(line: &mut u64) -> Option<u64> {
+fn counted(line: &mut u64) -> u64 {
     *line += 1;
-    Some(*line - 1)
+    *line - 1
 }
 
 /// `@@ -12,7 +12,9 @@` → where the hunk starts in the old and the new file.

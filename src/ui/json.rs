@@ -109,7 +109,7 @@ impl<O: Write + Send, E: Write + Send> Screen for Json<O, E> {
                 self.stream(&wire::Compacted::new(*before, &id));
             }
             Update::Warning(text) => {
-                self.warnings.push_str(&format!("warning: {}\n", sanitize::text(text)));
+                self.warnings.extend(["warning: ", &sanitize::text(text), "\n"]);
             }
             Update::TurnFinished(summary) => self.turn_finished(summary),
             Update::TurnStarted { .. }
@@ -152,7 +152,7 @@ fn line(object: &impl Serialize) -> String {
             '\u{7f}'..='\u{9f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2066}'..='\u{2069}'
-            | '\u{feff}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            | '\u{feff}' => out.extend(["\\u", &format!("{:04x}", u32::from(c))]),
             _ => out.push(c),
         }
     }

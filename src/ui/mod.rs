@@ -12,6 +12,7 @@ pub mod out;
 pub mod plain;
 pub mod question;
 pub mod sanitize;
+mod status;
 pub mod style;
 pub mod terminal;
 

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::terminal::error_lines;
 use super::{Screen, figures, sanitize, write_out};
 use crate::error::Error;
-use crate::update::Update;
+use crate::update::{SessionOpened, ToolShown, TurnSummary, Update};
 
 /// What the caller wishes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,23 +49,41 @@ impl<O: Write, E: Write> Plain<O, E> {
         self.answer.push('\n');
     }
 
-    fn verbose(&mut self, update: &Update) {
-        match update {
-            Update::SessionOpened(session) => {
-                let model = sanitize::line(&format!("{} ({})", session.model, session.provider));
-                let id = sanitize::line(&session.id);
-                self.line(&format!("model {model}, session {id}"));
-            }
-            Update::Note(text) => self.line(&sanitize::text(text)),
-            Update::TurnFinished(summary) => self.line(&figures::usage(summary)),
-            _ => {}
+    fn opened(&mut self, session: &SessionOpened) {
+        let model = sanitize::line(&format!("{} ({})", session.model, session.provider));
+        let id = sanitize::line(&session.id);
+        self.line(&format!("model {model}, session {id}"));
+    }
+
+    fn tool_finished(&mut self, tool: &ToolShown, is_error: bool, summary: &str) {
+        let mark = if is_error { "✗" } else { "●" };
+        let call = sanitize::line(&format!("{} {}", tool.name, tool.subject));
+        let line = format!("{mark} {call}  {}", sanitize::line(summary));
+        self.line(line.trim_end());
+    }
+
+    fn failure(&mut self, error: &Error) {
+        for line in error_lines(error) {
+            self.line(&line);
+        }
+    }
+
+    fn turn_finished(&mut self, summary: &TurnSummary) {
+        self.answer(&summary.answer);
+        if let Some(error) = figures::ending(summary) {
+            self.failure(&error);
+        }
+        if self.options.verbose {
+            self.line(&figures::usage(summary));
         }
     }
 }
 
 impl<O: Write + Send, E: Write + Send> Screen for Plain<O, E> {
     fn show(&mut self, update: &Update) {
+        let verbose = self.options.verbose;
         match update {
+            Update::SessionOpened(session) if verbose => self.opened(session),
             Update::Replied(message) if !message.reply.tool_calls.is_empty() => {
                 let said = sanitize::text(message.reply.content.trim());
                 if !said.is_empty() {
@@ -73,11 +91,7 @@ impl<O: Write + Send, E: Write + Send> Screen for Plain<O, E> {
                 }
             }
             Update::ToolFinished { tool, result, summary, .. } => {
-                let mark = if result.is_error { "✗" } else { "●" };
-                let line = format!("{mark} {} {}  {summary}", tool.name, tool.subject);
-                // The gap before the outcome is two columns wide, which `line` would close.
-                let parts: Vec<_> = line.split("  ").map(sanitize::line).collect();
-                self.line(parts.join("  ").trim_end());
+                self.tool_finished(tool, result.is_error, summary);
             }
             Update::Retrying { reason, wait, attempt, of } => {
                 let reason = sanitize::line(reason);
@@ -85,23 +99,26 @@ impl<O: Write + Send, E: Write + Send> Screen for Plain<O, E> {
                 self.line(&format!("{reason}; asking again in {wait} ({attempt} of {of})"));
             }
             Update::Warning(text) => self.line(&format!("warning: {}", sanitize::text(text))),
-            Update::TurnFinished(summary) => {
-                self.answer(&summary.answer);
-                if let Some(error) = figures::ending(summary) {
-                    self.error(&error);
-                }
-            }
-            _ => {}
-        }
-        if self.options.verbose {
-            self.verbose(update);
+            Update::Note(text) if verbose => self.line(&sanitize::text(text)),
+            Update::TurnFinished(summary) => self.turn_finished(summary),
+            Update::SessionOpened(_)
+            | Update::TurnStarted { .. }
+            | Update::Waiting
+            | Update::Text(_)
+            | Update::Reasoning(_)
+            | Update::ToolCallComing(_)
+            | Update::ReplyDiscarded
+            | Update::Replied(_)
+            | Update::ToolStarted(_)
+            | Update::Denied(_)
+            | Update::Compacting(_)
+            | Update::Compacted { .. }
+            | Update::Note(_) => {}
         }
     }
 
     fn error(&mut self, error: &Error) {
-        for line in error_lines(error) {
-            self.line(&line);
-        }
+        self.failure(error);
     }
 
     /// A stderr that cannot be written is no reason to stop; a stdout is.

@@ -149,9 +149,17 @@ fn kind(c: char) -> Kind {
         _ if c.is_control() => Kind::Control,
         '\u{200c}' | '\u{200d}' => Kind::Joiner,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Kind::Reordering,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => Kind::Invisible,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}' => Kind::Invisible,
         _ => Kind::Text,
     }
 }
@@ -192,7 +200,8 @@ pub fn visible(raw: &str) -> String {
             _ if c == '\n' => out.push(c),
             Kind::Text if c != '\t' => out.push(c),
             Kind::Text => out.push_str("\\t"),
-            _ => out.extend(c.escape_default()),
+            Kind::Control | Kind::LineEnd => out.extend(c.escape_default()),
+            Kind::Joiner | Kind::Invisible | Kind::Reordering => out.extend(c.escape_default()),
         }
     }
     out

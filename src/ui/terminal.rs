@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::sanitize::{self, Sanitizer, Target};
+use super::status::Phase;
 use super::style::{Palette, Style, fit, width};
 use super::{Screen, diff, figures, question, write_out};
 use crate::error::Error;
@@ -24,7 +25,6 @@ const ASK_HEIGHT: usize = 60;
 const REASONING_SHOWN: usize = 600;
 /// Tools that take longer than this have their time shown.
 const LONG_RUN: Duration = Duration::from_secs(1);
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// What the screen has to know about the terminal and the user's wishes.
 pub struct TerminalOptions {
@@ -36,17 +36,6 @@ pub struct TerminalOptions {
     pub verbose: bool,
     /// Columns at the moment.
     pub width: Box<dyn Fn() -> usize + Send>,
-}
-
-/// What the program is doing while nothing is written.
-#[derive(Clone, Debug, PartialEq)]
-enum Phase {
-    Waiting,
-    Thinking,
-    Calling(String),
-    Running,
-    Retrying(Duration),
-    Compacting,
 }
 
 /// Kinds of output; a blank line separates different ones.
@@ -238,7 +227,8 @@ impl<W: Write> Terminal<W> {
     fn tool_finished(&mut self, tool: &ToolShown, result: &ToolResult, summary: &str) {
         self.running.retain(|running| running.call_id != tool.call_id);
         self.phase(if self.running.is_empty() { None } else { Some(Phase::Running) });
-        let (mark, style) = if result.is_error { ("✗", Style::Bad) } else { ("●", Style::Good) };
+        let (mark, style) =
+            if result.is_error { ("✗", Style::Bad) } else { ("●", Style::Good) };
         let name = sanitize::line(&tool.name);
         let subject = sanitize::line(&tool.subject);
         let mut outcome = sanitize::line(summary);
@@ -329,33 +319,6 @@ impl<W: Write> Terminal<W> {
             self.line(*style, &line);
         }
     }
-
-    fn status(&self, phase: &Phase, elapsed: Duration) -> String {
-        let frames = u128::try_from(SPINNER.len()).unwrap_or(1);
-        let frame = usize::try_from(elapsed.as_millis() / 100 % frames).unwrap_or(0);
-        let spinner = SPINNER.get(frame).copied().unwrap_or_default();
-        let what = match phase {
-            Phase::Waiting => "waiting for the model".to_owned(),
-            Phase::Thinking => "thinking".to_owned(),
-            Phase::Calling(name) => format!("writing a call of {}", sanitize::line(name)),
-            Phase::Running => self.running_label(),
-            Phase::Compacting => "summarising older messages".to_owned(),
-            Phase::Retrying(wait) => {
-                let left = wait.saturating_sub(elapsed).as_millis().div_ceil(1000);
-                return format!("{spinner} asking again in {left} s · Ctrl-C stops");
-            }
-        };
-        let tail = format!(" · {} s · Ctrl-C stops", elapsed.as_secs());
-        let room = self.width().saturating_sub(width(&tail) + 3);
-        format!("{spinner} {}{tail}", fit(&what, room))
-    }
-
-    fn running_label(&self) -> String {
-        match self.running.as_slice() {
-            [tool] => sanitize::line(&format!("{} {}", tool.name, tool.subject)),
-            tools => figures::count(tools.len().try_into().unwrap_or(u64::MAX), "tool"),
-        }
-    }
 }
 
 impl<W: Write + Send> Screen for Terminal<W> {
@@ -421,9 +384,10 @@ impl<W: Write + Send> Screen for Terminal<W> {
         // In the middle of streamed text there is no line to draw on.
         if self.at_start {
             let since = *self.since.get_or_insert(now);
-            let status = self.status(&phase, now.saturating_duration_since(since));
+            let elapsed = now.saturating_duration_since(since);
             self.erase_status();
-            let status = fit(&status, self.width() - 1);
+            // One column stays free: in the last one some terminals wrap at once.
+            let status = phase.line(&self.running, elapsed, self.width() - 1);
             self.palette.push(Style::Dim, &status, &mut self.buffer);
             self.status_drawn = true;
         }

@@ -181,6 +181,7 @@ impl<'a> User<'a> {
 
 /// Tokens as these programs count them: the cached part is not in `input_tokens`.
 #[derive(Default, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the format")]
 struct Tokens {
     input_tokens: u64,
     cache_creation_input_tokens: u64,
@@ -201,6 +202,7 @@ impl Tokens {
 
 /// A call that was not allowed.
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the format")]
 pub(super) struct Denial {
     pub(super) tool_name: String,
     pub(super) tool_use_id: String,
@@ -245,7 +247,12 @@ impl<'a> Outcome<'a> {
             subtype: match summary.ending {
                 Ending::Completed => "success",
                 Ending::StepLimit => "error_max_turns",
-                _ => "error_during_execution",
+                Ending::Cancelled
+                | Ending::Repeating
+                | Ending::Empty
+                | Ending::Refused
+                | Ending::Error
+                | Ending::Other => "error_during_execution",
             },
             is_error: failure.is_some(),
             duration_ms: summary.duration.as_millis(),

@@ -7,7 +7,8 @@ fn check(input: &str, expected: &str) {
 
 #[test]
 fn text_stays() {
-    for plain in ["", "hello\n\tworld", "東京タワー", "e\u{301}", "שלום", "👋🏿", "[2J", "a;b"] {
+    for plain in ["", "hello\n\tworld", "東京タワー", "e\u{301}", "שלום", "👋🏿", "[2J", "a;b"]
+    {
         check(plain, plain);
     }
 }
@@ -58,7 +59,10 @@ fn hidden_and_reordering_characters() {
 
 #[test]
 fn a_file_keeps_what_no_terminal_obeys() {
-    assert_eq!(file("a\u{1b}[2Jb\u{7}\u{200b}\u{202e}\u{200d}c\r\n"), "ab\u{200b}\u{202e}\u{200d}c\n");
+    assert_eq!(
+        file("a\u{1b}[2Jb\u{7}\u{200b}\u{202e}\u{200d}c\r\n"),
+        "ab\u{200b}\u{202e}\u{200d}c\n"
+    );
 }
 
 #[test]
@@ -68,7 +72,10 @@ fn one_line() {
 
 #[test]
 fn visible_hides_nothing() {
-    assert_eq!(visible("rm\u{1b}[2K -rf\t\r\u{202e}\u{200b}\né"), "rm\\u{1b}[2K -rf\\t\\r\\u{202e}\\u{200b}\né");
+    assert_eq!(
+        visible("rm\u{1b}[2K -rf\t\r\u{202e}\u{200b}\né"),
+        "rm\\u{1b}[2K -rf\\t\\r\\u{202e}\\u{200b}\né"
+    );
 }
 
 /// Pieces that exercise every state, in any order.

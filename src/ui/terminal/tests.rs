@@ -96,7 +96,9 @@ fn a_turn_in_40_columns() {
 #[test]
 fn colours_are_only_styles() {
     let out = shown(screen(80, true, false), &script::turn());
-    assert!(out.contains("\x1b[32m●\x1b[0m \x1b[1mread\x1b[0m src/main.rs  \x1b[2m42 lines\x1b[0m"));
+    assert!(
+        out.contains("\x1b[32m●\x1b[0m \x1b[1mread\x1b[0m src/main.rs  \x1b[2m42 lines\x1b[0m")
+    );
     let styles = regex::Regex::new("\x1b\\[(0|1|2|31|32|33)m").unwrap();
     assert_eq!(styles.replace_all(&out, ""), shown(screen(80, false, false), &script::turn()));
 }

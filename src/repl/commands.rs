@@ -1,0 +1,143 @@
+//! The slash commands: one table that parsing, completion and `/help` read.
+//!
+//! A message may well begin with a slash (`/usr/bin/x is broken`); only a first word of the form
+//! `/name` is taken for a command.
+
+/// What a slash command asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// List the commands.
+    Help,
+    /// Begin another session.
+    New,
+    /// Go on with another session; none = the latest other one.
+    Resume(Option<String>),
+    /// List the sessions.
+    Sessions,
+    /// Replace old history by a summary, with this focus.
+    Compact(Option<String>),
+    /// Show what fills the context window.
+    Context,
+    /// Show the model, or switch to this one.
+    Model(Option<String>),
+    /// List the tools.
+    Tools,
+    /// End the program.
+    Quit,
+}
+
+/// A row of the table.
+pub struct Entry {
+    /// The name, with its slash.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// The argument for the help text; empty for a command that takes none.
+    pub argument: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    build: fn(Option<String>) -> Command,
+}
+
+const fn entry(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    argument: &'static str,
+    help: &'static str,
+    build: fn(Option<String>) -> Command,
+) -> Entry {
+    Entry { name, aliases, argument, help, build }
+}
+
+/// All commands, in the order of the help text.
+pub const TABLE: [Entry; 9] = [
+    entry("/help", &["/?"], "", "list the commands and keys", |_| Command::Help),
+    entry("/new", &[], "", "begin a new session", |_| Command::New),
+    entry("/resume", &[], "[ID]", "go on with another session", Command::Resume),
+    entry("/sessions", &[], "", "list the sessions of this workspace", |_| Command::Sessions),
+    entry("/compact", &[], "[FOCUS]", "replace old messages by a summary", Command::Compact),
+    entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
+    entry("/model", &[], "[NAME]", "show or switch the model", Command::Model),
+    entry("/tools", &[], "", "list the tools of the model", |_| Command::Tools),
+    entry("/quit", &["/exit", "/q"], "", "end the program", |_| Command::Quit),
+];
+
+/// True for a line that is meant as a command, known or not.
+pub fn is_command(line: &str) -> bool {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let Some(name) = word.strip_prefix('/').filter(|_| line.starts_with('/')) else { return false };
+    name == "?" || (!name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase()))
+}
+
+/// Reads a line for which [`is_command`] holds. The error says what to type instead.
+pub fn parse(line: &str) -> Result<Command, String> {
+    let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+    let argument = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    let Some(entry) = TABLE.iter().find(|e| e.name == word || e.aliases.contains(&word)) else {
+        return Err(unknown(word));
+    };
+    if entry.argument.is_empty() && argument.is_some() {
+        return Err(format!("{} takes no argument", entry.name));
+    }
+    Ok((entry.build)(argument))
+}
+
+fn unknown(word: &str) -> String {
+    let names = TABLE.iter().flat_map(|e| e.aliases.iter().copied().chain([e.name]));
+    let near = names
+        .map(|name| (if name.starts_with(word) { 1 } else { distance(word, name) }, name))
+        .min()
+        .filter(|(distance, _)| *distance <= 2);
+    match near {
+        Some((_, name)) => format!("there is no {word}; did you mean {name}?"),
+        None => format!("there is no {word}; /help lists the commands"),
+    }
+}
+
+/// Insertions, deletions and replacements between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut left = i + 1;
+        let mut diagonal = i;
+        for (cb, cell) in b.iter().zip(row.iter_mut().skip(1)) {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = *cell;
+            left = replaced.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+/// The text of `/help`.
+pub fn help() -> String {
+    let mut text = String::from("Commands:\n");
+    for entry in &TABLE {
+        let usage = format!("{} {}", entry.name, entry.argument);
+        let aliases = match entry.aliases {
+            [] => String::new(),
+            names => format!(" (also {})", names.join(", ")),
+        };
+        text.extend([&format!("  {usage:<18} "), entry.help, &aliases, "\n"]);
+    }
+    text.push_str(KEYS);
+    text
+}
+
+const KEYS: &str = "\
+Keys:
+  Enter              send the message
+  Alt-Enter, Ctrl-J  new line; so does \\ at the end of a line
+  Tab                complete a /command or an @path
+  Ctrl-R             search the history
+  Ctrl-C             stop the turn; clear the line; twice on an empty line: quit
+  Ctrl-D             quit, on an empty line
+A line that begins with a blank stays out of the history.";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use tokio_util::sync::CancellationToken;
+
+use super::{Asked, Driven, answer};
+use crate::agent::Answer;
+use crate::repl::editor::Line;
+use crate::repl::signals::Signal::{self, Interrupt, Terminate};
+
+#[test]
+fn only_a_clear_yes_is_a_yes() {
+    let no = |text: &str| Answer::No(Some(text.into()));
+    for (text, expected) in [
+        ("y", Answer::Yes),
+        (" YES ", Answer::Yes),
+        ("a", Answer::Always),
+        ("always", Answer::Always),
+        ("", Answer::No(None)),
+        ("n", Answer::No(None)),
+        ("No", Answer::No(None)),
+        ("yy", no("yy")),
+        ("yes but not in src", no("yes but not in src")),
+        ("y\ny", no("y\ny")),
+        ("use make instead", no("use make instead")),
+    ] {
+        assert_eq!(answer(Line::Text(text.into())), expected, "{text}");
+    }
+    assert_eq!(answer(Line::Interrupted), Answer::No(None));
+    assert_eq!(answer(Line::Eof), Answer::No(None));
+}
+
+/// Whether each signal drops the work, and how it ends if none does.
+fn signals(signals: &[Signal]) -> (Vec<bool>, Driven<()>) {
+    let cancel = CancellationToken::new();
+    let mut asked = Asked::default();
+    let drops = signals.iter().map(|signal| asked.signal(*signal, &cancel)).collect();
+    assert_eq!(cancel.is_cancelled(), !signals.is_empty());
+    (drops, asked.done(()))
+}
+
+#[test]
+fn the_second_signal_does_not_wait() {
+    for (sent, drops, end) in [
+        (&[][..], &[][..], Driven::Done(())),
+        (&[Interrupt], &[false], Driven::Done(())),
+        (&[Interrupt, Interrupt], &[false, true], Driven::Done(())),
+        (&[Terminate], &[false], Driven::DoneThenEnd(())),
+        (&[Terminate, Terminate], &[false, true], Driven::DoneThenEnd(())),
+        (&[Interrupt, Terminate], &[false, false], Driven::DoneThenEnd(())),
+        (&[Terminate, Interrupt], &[false, true], Driven::DoneThenEnd(())),
+    ] {
+        assert_eq!(signals(sent), (drops.to_vec(), end), "{sent:?}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The signals that end a turn or the program.
+//!
+//! They must be listened to before the line editor reads for the first time: it changes handlers
+//! while it reads, and puts back what it found.
+
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+use crate::error::Error;
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C: stop what is running.
+    Interrupt,
+    /// SIGTERM, SIGHUP: stop, then end the program.
+    Terminate,
+}
+
+/// The listeners.
+#[derive(Debug)]
+pub struct Signals {
+    interrupt: Stream,
+    terminate: Stream,
+    hangup: Stream,
+}
+
+impl Signals {
+    /// Begins to listen. Needs a running runtime with I/O.
+    pub fn listen() -> Result<Self, Error> {
+        let on = |kind| signal(kind).map_err(|e| Error::failed("cannot listen to signals", e));
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+            hangup: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.hangup.recv() => Signal::Terminate,
+        }
+    }
+}
