@@ -138,7 +138,8 @@ async fn a_trap_at_the_time_limit_is_heard() {
     let case = Case { limit: Some(Duration::from_millis(300)), ..Case::default() };
     let (ended, output) = case.run("trap 'echo bye; exit 7' TERM; sleep 72.25").await;
     assert!(matches!(ended.stopped, Some(Stopped::Limit(_))));
-    assert_eq!((ended.exit, output.as_str()), (Exit::Code(7), "bye\n"));
+    assert_eq!(ended.exit, Exit::Code(7));
+    assert!(output.ends_with("bye\n"), "{output}");
 }
 
 #[tokio::test]
@@ -212,7 +213,7 @@ async fn a_talking_child_does_not_hold_the_shell() {
 
 #[tokio::test]
 async fn late_words_of_a_finished_child_are_heard() {
-    let (ended, output) = plain("{ sleep 0.03; echo late; } & echo first").await;
+    let (ended, output) = plain("{ sleep 0.01; echo late; } & echo first").await;
     assert_eq!((by_itself(&ended), output.as_str()), (Exit::Code(0), "first\nlate\n"));
 }
 

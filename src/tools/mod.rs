@@ -82,6 +82,10 @@ pub trait Tool {
     const DESCRIPTION: &'static str;
     /// The arguments; doc comments become the schema's descriptions.
     type Args: DeserializeOwned + JsonSchema;
+    /// [`Tool::DESCRIPTION`], with what only the machine knows filled in. The same on every call.
+    fn description() -> String {
+        Self::DESCRIPTION.to_owned()
+    }
     /// What the call would do.
     fn effect(args: &Self::Args) -> Effect;
     /// What the call is about in one line for the screen: a path, a pattern, a command.
