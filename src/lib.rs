@@ -26,6 +26,7 @@ pub mod policy;
 pub mod process;
 pub mod prompt;
 pub mod repl;
+pub mod run;
 pub mod session;
 pub mod start;
 pub mod tools;

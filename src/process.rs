@@ -1,1 +1,448 @@
-//! To be built.
+//! Starting programs and ending them: the only file that does.
+//!
+//! [`run`] starts a command away from the user's terminal (a session of its own, empty stdin, both
+//! outputs in one pipe), feeds its output to a sink, and tells the truth about how it ended. When it
+//! returns nothing of the command is running any more: not after the time limit, not after a cancel,
+//! not when the shell has exited but left something in the background.
+//!
+//! What the command's processes are is found in three ways, all without `unsafe`: its process group,
+//! its session, and a mark in the environment that children inherit (read from `/proc`, see
+//! [`kin`]). The limits of that: a process that leaves the session *and* clears its environment
+//! *and* whose parent has exited is not found; where there is no `/proc`, only the group is ended;
+//! and if this program itself is killed with SIGKILL, its commands go on. Without a `setsid` program
+//! the command keeps the terminal as a background group, so that reading from it stops the command
+//! until the time limit.
+//!
+//! It does not decide what may run and does not confine it: policy and sandbox come before.
+
+mod kin;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// From the polite signal to the one that cannot be refused, after the time limit.
+const LIMIT_GRACE: Duration = Duration::from_secs(2);
+
+/// The same after a cancel, which has to be over within a second.
+const CANCEL_GRACE: Duration = Duration::from_millis(300);
+
+/// The same for what a finished command left in the background.
+const SWEEP_GRACE: Duration = Duration::from_millis(200);
+
+/// How long silence lasts until the output of a finished command counts as complete, while
+/// something still holds the pipe.
+const DRAIN_IDLE: Duration = Duration::from_millis(100);
+
+/// How long such output is read at most.
+const DRAIN_TOTAL: Duration = Duration::from_millis(700);
+
+/// How often it is looked whether signalled processes are gone.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a killed process may take to be gone, before it is given up on.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Where programs are looked for. Fixed, so that the answer does not hang on the environment.
+const FOLDERS: [&str; 5] =
+    ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"];
+
+/// Set for every command: nothing asks, pages, colours or opens an editor.
+const QUIET_ENV: [(&str, &str); 14] = [
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("EDITOR", "true"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("PIP_NO_INPUT", "1"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("TERM", "dumb"),
+    ("VISUAL", "true"),
+];
+
+/// Taken away from every command, for they would undo the above.
+const LOUD_ENV: [&str; 2] = ["CLICOLOR_FORCE", "FORCE_COLOR"];
+
+/// The variable that marks the processes of one command.
+const MARK: &str = "XSH_COMMAND_MARK";
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct CommandSpec<'a> {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// The folder it starts in.
+    pub folder: &'a Path,
+    /// Variables of this process that it must not see (provider keys).
+    pub hidden_env: &'a [String],
+    /// When it is stopped; never if none.
+    pub limit: Option<Duration>,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What its first process said at the end.
+    pub exit: Exit,
+    /// Why it was stopped; none if it ended by itself.
+    pub stopped: Option<Stopped>,
+    /// What a command that ended by itself had left running, and what was therefore stopped: one
+    /// shortened command line each.
+    pub left_over: Vec<String>,
+    /// Time until the first process had ended.
+    pub took: Duration,
+}
+
+/// The last word of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// An exit code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It did not even end when killed (it hangs in the kernel).
+    Unknown,
+}
+
+/// Why a command was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It ran longer than this.
+    Limit(Duration),
+    /// The user interrupted.
+    Cancelled,
+}
+
+/// The shell that commands are written for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shell {
+    /// `bash` or `sh`.
+    pub name: &'static str,
+    path: PathBuf,
+}
+
+impl Shell {
+    /// The shell of this machine, looked up once: `bash`, else `sh`.
+    pub fn current() -> &'static Self {
+        static CURRENT: LazyLock<Shell> = LazyLock::new(|| match find_program("bash") {
+            Some(path) => Shell { name: "bash", path },
+            None => Shell { name: "sh", path: "/bin/sh".into() },
+        });
+        &CURRENT
+    }
+
+    /// The arguments that run a command line in it.
+    pub fn argv(&self, command: &str) -> Vec<OsString> {
+        vec![self.path.clone().into(), "-c".into(), command.into()]
+    }
+}
+
+/// Keeps other processes of this user from reading this process's memory and environment, where
+/// provider keys are. Best effort: only Linux can, and not against the superuser.
+pub fn shield() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Without it things are as they are for any other program.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+/// Runs a command to its end. Every byte of its output goes to `sink` as it comes; nothing is kept
+/// here, and a slow sink slows the command. The error says why it could not be started.
+pub async fn run(
+    spec: &CommandSpec<'_>,
+    cancel: &CancellationToken,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Result<Ended, String> {
+    let (child, reader, mark) = start(spec).map_err(|error| not_started(spec, &error))?;
+    let tree = Tree { leader: child.id().and_then(as_pid), mark, swept: false };
+    let output = Output { reader, open: true, buffer: vec![0; CHUNK] };
+    let mut running = Running { child, tree, output, started: Instant::now() };
+    let (exit, stopped) = running.watch(spec.limit, cancel, sink).await;
+    let took = running.started.elapsed();
+    let left_over = running.clear(stopped, sink).await;
+    Ok(Ended { exit, stopped, left_over, took })
+}
+
+/// A command between its start and its end.
+struct Running {
+    child: Child,
+    tree: Tree,
+    output: Output,
+    started: Instant,
+}
+
+/// How far the ending of a command has got.
+#[derive(Clone, Copy)]
+enum Phase {
+    Free,
+    Asked,
+    Killed,
+}
+
+impl Running {
+    /// Reads output until the first process has ended, by itself or by force.
+    async fn watch(
+        &mut self,
+        limit: Option<Duration>,
+        cancel: &CancellationToken,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> (Exit, Option<Stopped>) {
+        let mut phase = Phase::Free;
+        let mut stopped = None;
+        let mut hurried = false;
+        let mut deadline = limit.map(|limit| self.started + limit);
+        loop {
+            let why = tokio::select! {
+                status = self.child.wait() => {
+                    return (status.map_or(Exit::Unknown, exit_of), stopped);
+                }
+                () = self.output.read(sink), if self.output.open => continue,
+                () = cancel.cancelled(), if !hurried => Stopped::Cancelled,
+                () = at(deadline) => Stopped::Limit(limit.unwrap_or_default()),
+            };
+            hurried |= why == Stopped::Cancelled;
+            let grace = if hurried { CANCEL_GRACE } else { LIMIT_GRACE };
+            (phase, deadline) = match (phase, why) {
+                (Phase::Free, _) => {
+                    stopped = Some(why);
+                    self.tree.signal(Signal::TERM);
+                    (Phase::Asked, Some(Instant::now() + grace))
+                }
+                (Phase::Asked, Stopped::Cancelled) => (Phase::Asked, Some(Instant::now() + grace)),
+                (Phase::Asked, Stopped::Limit(_)) => {
+                    self.tree.signal(Signal::KILL);
+                    (Phase::Killed, Some(Instant::now() + KILL_PATIENCE))
+                }
+                (Phase::Killed, Stopped::Cancelled) => (Phase::Killed, deadline),
+                (Phase::Killed, Stopped::Limit(_)) => return (Exit::Unknown, stopped),
+            };
+        }
+    }
+
+    /// Ends what is left of the command and reads what it still said.
+    async fn clear(
+        &mut self,
+        stopped: Option<Stopped>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Vec<String> {
+        let grace = match stopped {
+            Some(Stopped::Limit(_)) => LIMIT_GRACE,
+            Some(Stopped::Cancelled) | None => SWEEP_GRACE,
+        };
+        if stopped.is_none() {
+            self.output.drain(DRAIN_IDLE, DRAIN_TOTAL, sink).await;
+        }
+        let left_over = self.tree.sweep(grace).await;
+        self.output.drain(POLL, DRAIN_IDLE, sink).await;
+        // That a stopped command had more than one process is nothing to tell.
+        if stopped.is_none() { left_over } else { Vec::new() }
+    }
+}
+
+/// Everything that belongs to one command.
+struct Tree {
+    /// The first process, also the number of its group and session.
+    leader: Option<Pid>,
+    mark: String,
+    swept: bool,
+}
+
+impl Tree {
+    fn find(&self) -> Vec<kin::Process> {
+        self.leader.map(|leader| kin::find(leader, &self.mark)).unwrap_or_default()
+    }
+
+    /// Sends a signal to every process of the command. Errors mean that it is gone already.
+    fn signal(&self, signal: Signal) {
+        let Some(leader) = self.leader else { return };
+        let group = kill_process_group(leader, signal);
+        if group.is_err() {
+            // It has not got as far as making its own group.
+            let _ = kill_process(leader, signal);
+        }
+        for process in self.find() {
+            let _ = kill_process(process.pid, signal);
+            // A stopped process would not hear the polite signal.
+            let _ = kill_process(process.pid, Signal::CONT);
+        }
+    }
+
+    /// Ends every process that is left, now that the first one has ended; names them.
+    async fn sweep(&mut self, grace: Duration) -> Vec<String> {
+        self.swept = true;
+        let left = self.find();
+        if left.is_empty() {
+            // Where processes cannot be listed, the group is all that can be reached.
+            self.group_only(Signal::KILL);
+            return Vec::new();
+        }
+        self.signal_left(Signal::TERM);
+        let end = Instant::now() + grace;
+        while Instant::now() < end && !self.find().is_empty() {
+            sleep(POLL).await;
+        }
+        let end = Instant::now() + SWEEP_GRACE;
+        while Instant::now() < end && !self.find().is_empty() {
+            self.signal_left(Signal::KILL);
+            sleep(POLL).await;
+        }
+        left.into_iter().map(|process| process.name).collect()
+    }
+
+    fn group_only(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+
+    /// Like [`Tree::signal`], once the leader's number is no longer its own.
+    fn signal_left(&self, signal: Signal) {
+        self.group_only(signal);
+        for process in self.find() {
+            let _ = kill_process(process.pid, signal);
+            let _ = kill_process(process.pid, Signal::CONT);
+        }
+    }
+}
+
+impl Drop for Tree {
+    /// The run was abandoned: whoever wanted its end is gone, so it has to go too.
+    fn drop(&mut self) {
+        if !self.swept {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+/// The reading end of both outputs.
+struct Output {
+    reader: pipe::Receiver,
+    open: bool,
+    buffer: Vec<u8>,
+}
+
+impl Output {
+    /// Passes on the next bytes, or notes that there are no more. Cancel safe.
+    async fn read(&mut self, sink: &mut dyn FnMut(&[u8])) {
+        let read = self.reader.read(&mut self.buffer).await.unwrap_or(0);
+        self.open = read > 0;
+        sink(self.buffer.get(..read).unwrap_or_default());
+    }
+
+    /// Reads to the end, to the first silence or for the given time.
+    async fn drain(&mut self, idle: Duration, total: Duration, sink: &mut dyn FnMut(&[u8])) {
+        let end = Instant::now() + total;
+        while self.open {
+            let pause = end.min(Instant::now() + idle);
+            if timeout_at(pause, self.read(sink)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn start(spec: &CommandSpec<'_>) -> io::Result<(Child, pipe::Receiver, String)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let (reader, writer) = io::pipe()?;
+    let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let mut command = detached(&spec.argv);
+    command
+        .current_dir(spec.folder)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .envs(QUIET_ENV)
+        .env(MARK, &mark)
+        .kill_on_drop(true);
+    for name in LOUD_ENV.into_iter().chain(spec.hidden_env.iter().map(String::as_str)) {
+        command.env_remove(name);
+    }
+    // The command object holds a writing end, and goes out of scope here.
+    Ok((command.spawn()?, reader, mark))
+}
+
+/// A command in a session of its own, without a terminal. Making a session in the child itself
+/// would need `unsafe`, so the `setsid` program does it and becomes the command. It forks if it
+/// already leads a group; therefore it gets none.
+#[expect(clippy::disallowed_methods, reason = "this is the file that starts processes")]
+fn detached(argv: &[OsString]) -> Command {
+    static SETSID: LazyLock<Option<PathBuf>> = LazyLock::new(|| find_program("setsid"));
+    let (program, arguments) = argv.split_first().map_or((None, argv), |(p, a)| (Some(p), a));
+    let program = program.cloned().unwrap_or_default();
+    let mut command = match &*SETSID {
+        Some(setsid) => {
+            let mut command = Command::new(setsid);
+            command.arg(program);
+            command
+        }
+        None => {
+            let mut command = Command::new(program);
+            command.process_group(0);
+            command
+        }
+    };
+    command.args(arguments);
+    command
+}
+
+fn not_started(spec: &CommandSpec<'_>, error: &io::Error) -> String {
+    if !spec.folder.is_dir() {
+        return format!("the folder {} is not there any more", spec.folder.display());
+    }
+    if error.kind() == io::ErrorKind::ArgumentListTooLong {
+        let bytes: usize = spec.argv.iter().map(|argument| argument.len()).sum();
+        return format!("{bytes} bytes are too long for a command; put them into a file");
+    }
+    let program = spec.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    format!("{program}: {error}")
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+fn as_pid(id: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(id).ok()?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -54,7 +54,8 @@ pub fn parse(text: &str, schema: &Schema) -> Result<Parsed, String> {
     Ok(Parsed { value: found, repairs: check.notes })
 }
 
-fn refusal(why: &str, schema: &Schema) -> String {
+/// The result for arguments that were refused.
+pub fn refusal(why: &str, schema: &Schema) -> String {
     format!(
         "Nothing was run, because the arguments of the call are wrong: {why}.\n\
          Send the call again with a complete JSON object of this shape: {}",
@@ -243,7 +244,8 @@ fn meant<'a>(name: &str, given: &Map<String, Value>, schema: &'a Schema) -> Opti
     })
 }
 
-fn normal(name: &str) -> String {
+/// A name without its spelling: letters and digits in lower case.
+pub fn normal(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

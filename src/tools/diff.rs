@@ -15,6 +15,9 @@ const CONTEXT: usize = 3;
 /// Characters of a line that are shown.
 const LINE_CHARS: usize = 400;
 
+/// Lines of a change in a question about it.
+pub const PREVIEW_LINES: usize = 500;
+
 /// What changed between two texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {

@@ -55,6 +55,11 @@ impl Tool for Edit {
         args.file_path.clone()
     }
 
+    fn preview(args: &EditArgs) -> Option<String> {
+        let (old, new) = (args.old_string.as_bytes(), args.new_string.as_bytes());
+        Some(diff::between(old, new, diff::PREVIEW_LINES).text)
+    }
+
     fn run(args: EditArgs, context: &ToolContext<'_>) -> Outcome {
         edit(&args, context).unwrap_or_else(Outcome::error)
     }

@@ -86,11 +86,19 @@ pub trait Tool {
     /// When to use it and what comes back; also its guidance in the system prompt.
     const DESCRIPTION: &'static str;
     /// The arguments; doc comments become the schema's descriptions.
-    type Args: DeserializeOwned + JsonSchema + Send;
+    type Args: DeserializeOwned + JsonSchema + Send + 'static;
+    /// [`Tool::DESCRIPTION`], with what only the machine knows filled in. The same on every call.
+    fn description() -> String {
+        Self::DESCRIPTION.to_owned()
+    }
     /// What the call would do.
     fn effect(args: &Self::Args) -> Effect;
     /// What the call is about in one line for the screen: a path, a pattern, a command.
     fn subject(args: &Self::Args) -> String;
+    /// What a question about the call shows beside the subject: the change, as lines of a diff.
+    fn preview(_args: &Self::Args) -> Option<String> {
+        None
+    }
     /// Does it. Long work checks `context.cancelled()` often.
     fn run(args: Self::Args, context: &ToolContext<'_>) -> Outcome;
 }

@@ -1,13 +1,33 @@
 //! The table of tools: what the model is offered, and the way from a call to something that runs.
+//!
+//! A tool is typed for its author and erased here. Whatever a model sends ends in one of two ways:
+//! a [`Prepared`] call, or an outcome that tells the model what to do next. Only an exact name runs:
+//! permission is given to names, so a name that is nearly right is answered with the right one.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::output::{NO_OUTPUT, RESULT_BYTES, cut_middle};
 use super::schema::Schema;
 use super::{Effect, Outcome, Tool, ToolContext, arguments};
 use super::{edit::Edit, glob::Glob, grep::Grep, read::Read, shell::Shell, write::Write};
+
+/// How much of an invented tool name is quoted back, in characters.
+const QUOTED: usize = 60;
+
+/// What other agents call these tools, without `_` and in lower case.
+const NICKNAMES: &[(&str, &[&str])] = &[
+    ("glob", &["ls", "list", "listfiles", "listdir", "listdirectory", "find", "findfiles"]),
+    ("grep", &["search", "searchfiles", "ripgrep", "rg", "searchcode"]),
+    ("read", &["readfile", "cat", "view", "open", "openfile"]),
+    ("write", &["writefile", "createfile", "create"]),
+    ("edit", &["editfile", "strreplace", "replace", "applypatch", "patch", "multiedit"]),
+    ("shell", &["bash", "sh", "exec", "execute", "run", "runcommand", "terminal", "shellcommand"]),
+];
 
 /// The registered tools in table order, which is also their order on the wire.
 pub struct Registry {
@@ -15,12 +35,20 @@ pub struct Registry {
     wire: String,
 }
 
-/// A tool with its argument type erased.
+/// A tool without its types.
 struct Entry {
     name: &'static str,
     description: String,
     schema: Schema,
-    prepare: fn(Value) -> Result<Prepared, String>,
+    build: fn(Value) -> Result<Built, serde_json::Error>,
+}
+
+/// What a tool makes of its arguments.
+struct Built {
+    effect: Effect,
+    subject: String,
+    preview: Option<String>,
+    run: RunTool,
 }
 
 /// A call that passed name and argument checks and is ready to run.
@@ -42,24 +70,36 @@ pub struct Prepared {
 /// The erased body of a tool.
 pub type RunTool = Box<dyn FnOnce(&ToolContext<'_>) -> Outcome + Send>;
 
+impl Default for Registry {
+    /// An empty table.
+    fn default() -> Self {
+        Self { entries: Vec::new(), wire: encode(&[]) }
+    }
+}
+
 impl Registry {
-    /// The built-in tools. Adding one is one line here.
+    /// The six built-in tools.
     pub fn builtin() -> Self {
-        Self::of(vec![
-            entry::<Glob>(),
-            entry::<Grep>(),
-            entry::<Read>(),
-            entry::<Write>(),
-            entry::<Edit>(),
-            entry::<Shell>(),
-        ])
+        Self::default()
+            .with::<Glob>()
+            .with::<Grep>()
+            .with::<Read>()
+            .with::<Write>()
+            .with::<Edit>()
+            .with::<Shell>()
     }
 
-    fn of(entries: Vec<Entry>) -> Self {
-        let offers: Vec<Offer<'_>> = entries.iter().map(Entry::offer).collect();
-        // Strings and flat schemas: there is nothing in them that JSON cannot hold.
-        let wire = serde_json::to_string(&offers).unwrap_or_default();
-        Self { wire, entries }
+    /// The table with one more tool at its end.
+    #[must_use]
+    pub fn with<T: Tool>(mut self) -> Self {
+        self.entries.push(Entry {
+            name: T::NAME,
+            description: T::description(),
+            schema: Schema::of::<T::Args>(),
+            build: build::<T>,
+        });
+        self.wire = encode(&self.entries);
+        self
     }
 
     /// Names in table order.
@@ -67,9 +107,25 @@ impl Registry {
         self.entries.iter().map(|entry| entry.name).collect()
     }
 
-    /// Names and descriptions in table order.
+    /// Names and descriptions in table order, for the system prompt and for `/tools`.
     pub fn describe(&self) -> Vec<(&str, &str)> {
         self.entries.iter().map(|entry| (entry.name, entry.description.as_str())).collect()
+    }
+
+    /// Finds the tool and checks the arguments. The error is the result for the model: an unknown
+    /// name lists the real tools, bad arguments name the place.
+    pub fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Outcome> {
+        let Some(entry) = self.entries.iter().find(|entry| entry.name == name) else {
+            return Err(Outcome::error(self.unknown(name)));
+        };
+        let parsed = arguments::parse(arguments, &entry.schema).map_err(Outcome::error)?;
+        let built = (entry.build)(parsed.value).map_err(|error| {
+            Outcome::error(arguments::refusal(&error.to_string(), &entry.schema))
+        })?;
+        let repaired = (!parsed.repairs.is_empty())
+            .then(|| format!("[The arguments were repaired: {}.]", parsed.repairs.join("; ")));
+        let Built { effect, subject, preview, run } = built;
+        Ok(Prepared { name: entry.name, effect, subject, preview, repaired, run })
     }
 
     /// The `tools` array of a request, as JSON text. The same bytes on every call.
@@ -77,72 +133,104 @@ impl Registry {
         self.wire.clone()
     }
 
-    /// Finds the tool and checks the arguments. The error is the result for the model: an unknown
-    /// name lists the real tools, bad arguments name the place.
-    pub fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Outcome> {
-        let entry = self
-            .entries
-            .iter()
-            .find(|entry| entry.name == name)
-            .ok_or_else(|| Outcome::error(format!("There is no tool {name}. The tools are: {}.", self.names().join(", "))))?;
-        let parsed = arguments::parse(arguments, &entry.schema).map_err(Outcome::error)?;
-        let mut prepared = (entry.prepare)(parsed.value).map_err(Outcome::error)?;
-        if !parsed.repairs.is_empty() {
-            prepared.repaired = Some(format!("[arguments repaired: {}]", parsed.repairs.join("; ")));
+    fn unknown(&self, name: &str) -> String {
+        let shown: String = name.chars().take(QUOTED).collect();
+        let hint = match self.meant(name) {
+            Some(meant) => format!(" Did you mean `{meant}`? Call it by exactly this name."),
+            None => String::new(),
+        };
+        let names = self.names().join(", ");
+        format!("There is no tool `{shown}`; nothing was run.{hint} The tools are: {names}.")
+    }
+
+    /// The tool that an unknown name most likely stands for: the name without a prefix
+    /// (`functions.read`), without a template's tokens (`read<|channel|>commentary`), in other
+    /// spelling, or what another agent calls it.
+    fn meant(&self, name: &str) -> Option<&'static str> {
+        let bare = name.split("<|").next().unwrap_or_default();
+        let bare = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
+        let bare = arguments::normal(bare);
+        let same = |known: &str| {
+            let nicknames = NICKNAMES.iter().find(|(tool, _)| *tool == known);
+            known == bare
+                || nicknames.is_some_and(|(_, names)| names.contains(&bare.as_str()))
+                || bare.strip_suffix("tool") == Some(known)
+        };
+        self.entries.iter().map(|entry| entry.name).find(|known| same(known))
+    }
+}
+
+impl Prepared {
+    /// Runs the call and says how long it took. A panic becomes an outcome, the note about repaired
+    /// arguments goes before the result, and the content is never empty and never longer than
+    /// [`RESULT_BYTES`].
+    pub fn run_guarded(self, context: &ToolContext<'_>) -> (Outcome, Duration) {
+        let Self { name, run, repaired, .. } = self;
+        let started = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| run(context)));
+        let took = started.elapsed();
+        let mut outcome = result.unwrap_or_else(|panic| panicked(name, &*panic));
+        if outcome.content.trim().is_empty() {
+            NO_OUTPUT.clone_into(&mut outcome.content);
         }
-        Ok(prepared)
+        if let Some(note) = repaired {
+            outcome.content = format!("{note}\n{}", outcome.content);
+        }
+        if outcome.content.len() > RESULT_BYTES {
+            outcome.content =
+                cut_middle(&outcome.content, RESULT_BYTES, "ask for less at once").into_owned();
+        }
+        (outcome, took)
     }
 }
 
-/// A tool as a request offers it.
-#[derive(Serialize)]
-struct Offer<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Schema,
-}
-
-impl Entry {
-    fn offer(&self) -> Offer<'_> {
-        let Self { name, description, schema: parameters, .. } = self;
-        Offer { r#type: "function", function: Function { name, description, parameters } }
-    }
-}
-
-fn entry<T: Tool + 'static>() -> Entry {
-    Entry {
-        name: T::NAME,
-        description: T::DESCRIPTION.to_owned(),
-        schema: Schema::of::<T::Args>(),
-        prepare: prepare::<T>,
-    }
-}
-
-fn prepare<T: Tool + 'static>(value: Value) -> Result<Prepared, String> {
-    let args: T::Args = serde_json::from_value(value).map_err(|error| format!("Wrong arguments: {error}."))?;
-    Ok(Prepared {
-        name: T::NAME,
-        effect: T::effect(&args),
-        subject: T::subject(&args),
-        preview: None,
-        repaired: None,
-        run: Box::new(move |context| T::run(args, context)),
+fn build<T: Tool>(arguments: Value) -> Result<Built, serde_json::Error> {
+    let arguments: T::Args = serde_json::from_value(arguments)?;
+    Ok(Built {
+        effect: T::effect(&arguments),
+        subject: T::subject(&arguments),
+        preview: T::preview(&arguments),
+        run: Box::new(move |context| T::run(arguments, context)),
     })
 }
 
-/// Runs a tool; a panic in it becomes its outcome.
-pub fn run_guarded(prepared: Prepared, context: &ToolContext<'_>) -> Outcome {
-    let Prepared { run, repaired, .. } = prepared;
-    let mut outcome = catch_unwind(AssertUnwindSafe(|| run(context)))
-        .unwrap_or_else(|_| Outcome::error("The tool failed inside xsh; that is a bug in xsh. Try another way."));
-    if let Some(note) = repaired {
-        outcome.content = format!("{note}\n{}", outcome.content);
-    }
-    outcome
+fn panicked(name: &str, panic: &(dyn Any + Send)) -> Outcome {
+    let message = panic.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Outcome::error(format!(
+        "The tool `{name}` broke off because of a fault in xsh itself: {}\n\
+         It may have done a part of its work: check before you go on, and try another way.",
+        message.unwrap_or("no reason given")
+    ))
 }
+
+/// The wire form, from structs, so that no map's order decides the bytes.
+fn encode(entries: &[Entry]) -> String {
+    #[derive(Serialize)]
+    struct Offer<'a> {
+        r#type: &'static str,
+        function: Function<'a>,
+    }
+    #[derive(Serialize)]
+    struct Function<'a> {
+        name: &'a str,
+        description: &'a str,
+        parameters: &'a Schema,
+    }
+    let offers: Vec<_> = entries
+        .iter()
+        .map(|entry| Offer {
+            r#type: "function",
+            function: Function {
+                name: entry.name,
+                description: &entry.description,
+                parameters: &entry.schema,
+            },
+        })
+        .collect();
+    // Strings and lists alone cannot fail to encode.
+    serde_json::to_string(&offers).unwrap_or_else(|_| "[]".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,26 +1,251 @@
-//! Stand-in until merge.
-use super::*;
-/// x
+//! The `shell` tool: one command in the foreground, and the truth about how it ended.
+//!
+//! Starting and ending processes is [`crate::process`]'s work, bounding the output
+//! [`super::collect`]'s; here the command is checked and the result is worded. Whether a command may
+//! run is decided before, by policy and on [`Effect::Exec`].
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::collect::{Collected, HeadTail};
+use super::output::{NO_OUTPUT, RESULT_BYTES, grouped};
+use super::{Effect, Outcome, Tool, ToolContext};
+use crate::process::{self, CommandSpec, Ended, Exit, Stopped};
+
+/// The time limit if the model gives none, in seconds.
+const DEFAULT_LIMIT: u64 = 120;
+
+/// The longest time limit, in seconds.
+const MAX_LIMIT: u64 = 600;
+
+/// Bytes of a result that are kept for what is said besides the output.
+const STATUS_BYTES: usize = 2_000;
+
+/// How many stopped background processes are named.
+const NAMED: usize = 4;
+
+/// What programs say when they wanted an answer and could not get one.
+const WANTED_INPUT: [&str; 10] = [
+    "/dev/tty",
+    "terminal prompts disabled",
+    "terminal is required",
+    "password is required",
+    "EOF when reading a line",
+    "EOFError",
+    "empty commit message",
+    "Host key verification failed",
+    "not a tty",
+    "not a terminal",
+];
+
+/// See the module's documentation.
 pub struct Shell;
-/// x
-#[derive(serde::Deserialize, JsonSchema)]
+
+/// The arguments of `shell`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// The command.
+    /// The command line; may have several lines.
     pub command: String,
+    /// Time limit in seconds, 1 to 600; default 120.
+    pub timeout_seconds: Option<i64>,
 }
+
 impl Tool for Shell {
     const NAME: &'static str = "shell";
-    const DESCRIPTION: &'static str = "Runs a command.";
+    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git, run \
+        programs. Not for finding, reading or editing files; the other tools do that better. \
+        Returns the output (stdout and stderr in order), then the exit code. Each command starts in \
+        the workspace; `cd` does not last. Stdin is empty and there is no terminal, so pass answers \
+        as options. Background processes are stopped when the command ends. A long output is cut \
+        in the middle; the result names a file with all of it.";
     type Args = Args;
-    fn effect(a: &Args) -> Effect {
-        Effect::Exec(a.command.clone())
+
+    fn description() -> String {
+        Self::DESCRIPTION.replace("{shell}", process::Shell::current().name)
     }
-    fn subject(a: &Args) -> String {
-        a.command.clone()
+
+    fn effect(args: &Args) -> Effect {
+        Effect::Exec(args.command.clone())
     }
-    #[expect(clippy::disallowed_methods, reason = "stand-in")]
-    fn run(a: Args, c: &ToolContext<'_>) -> Outcome {
-        let o = std::process::Command::new("bash").arg("-c").arg(a.command).current_dir(&c.workspace.root).output().unwrap();
-        Outcome::ok(format!("{}[exit code {}]", String::from_utf8_lossy(&o.stdout), o.status.code().unwrap_or(-1)), "ran")
+
+    fn subject(args: &Args) -> String {
+        let lines: Vec<_> = args.command.trim().lines().map(str::trim).collect();
+        lines.join(" ↵ ")
+    }
+
+    fn run(args: Args, context: &ToolContext<'_>) -> Outcome {
+        if let Some(refusal) = refusal(&args.command) {
+            return Outcome::error(refusal);
+        }
+        let (seconds, note) = time_limit(args.timeout_seconds);
+        let spec = CommandSpec {
+            argv: process::Shell::current().argv(&args.command),
+            folder: &context.workspace.root,
+            hidden_env: context.hidden_env,
+            limit: Some(Duration::from_secs(seconds)),
+        };
+        let room = RESULT_BYTES - STATUS_BYTES;
+        let mut output = HeadTail::new(room, context.output_dir, context.call_id);
+        let mut sink = |bytes: &[u8]| output.push(bytes);
+        match context.runtime.block_on(process::run(&spec, context.cancel, &mut sink)) {
+            Err(why) => Outcome::error(format!("The command was not started: {why}.")),
+            Ok(ended) => {
+                let report = Report { command: &args.command, ended, output: output.finish() };
+                report.outcome(note, &context.workspace.root.to_string_lossy())
+            }
+        }
     }
 }
+
+fn refusal(command: &str) -> Option<String> {
+    if command.trim().is_empty() {
+        return Some("The command is empty; nothing was run. Give a command line.".to_owned());
+    }
+    command.contains('\0').then(|| {
+        "The command holds a NUL character, which no command line can; nothing was run. Write it \
+         as an escape that the program understands, such as printf '\\0'."
+            .to_owned()
+    })
+}
+
+/// The limit that counts, and a note if it is not the one asked for.
+fn time_limit(asked: Option<i64>) -> (u64, Option<String>) {
+    let Some(asked) = asked else { return (DEFAULT_LIMIT, None) };
+    let seconds = u64::try_from(asked).unwrap_or(0).clamp(1, MAX_LIMIT);
+    let changed = i64::try_from(seconds) != Ok(asked);
+    let note =
+        format!("[timeout_seconds must be 1 to {MAX_LIMIT}: {asked} was taken as {seconds}]");
+    (seconds, changed.then_some(note))
+}
+
+/// What is known of a command that has run.
+struct Report<'a> {
+    command: &'a str,
+    ended: Ended,
+    output: Collected,
+}
+
+impl Report<'_> {
+    fn outcome(self, note: Option<String>, folder: &str) -> Outcome {
+        let text = self.output.text.trim_end();
+        let text = if text.is_empty() { NO_OUTPUT } else { text };
+        let mut parts = vec![text.to_owned(), format!("[{}]", self.status())];
+        parts.extend(note);
+        parts.extend(self.left_over());
+        parts.extend(self.hint());
+        if changes_folder(self.command) {
+            parts.push(format!("[the next command starts in {folder} again]"));
+        }
+        Outcome {
+            content: parts.join("\n"),
+            is_error: !self.succeeded(),
+            summary: format!("{} · {}", self.short_status(), count(self.output.lines, "line")),
+            ..Outcome::default()
+        }
+    }
+
+    fn succeeded(&self) -> bool {
+        self.ended.stopped.is_none() && self.ended.exit == Exit::Code(0)
+    }
+
+    fn status(&self) -> String {
+        let took = seconds(self.ended.took);
+        match (self.ended.stopped, self.ended.exit) {
+            (None, Exit::Signal(_)) => format!("killed by {} · {took}", exit(self.ended.exit)),
+            (None, how) => format!("{} · {took}", exit(how)),
+            (Some(Stopped::Limit(limit)), how) => {
+                format!("killed after {} by the time limit · {}", seconds(limit), exit(how))
+            }
+            (Some(Stopped::Cancelled), how) => {
+                format!("stopped after {took} because the user interrupted · {}", exit(how))
+            }
+        }
+    }
+
+    fn short_status(&self) -> String {
+        match (self.ended.stopped, self.ended.exit) {
+            (None, Exit::Code(code)) => format!("exit {code}"),
+            (None, how) => exit(how),
+            (Some(Stopped::Limit(limit)), _) => format!("time limit of {}", seconds(limit)),
+            (Some(Stopped::Cancelled), _) => "interrupted".to_owned(),
+        }
+    }
+
+    fn left_over(&self) -> Option<String> {
+        let (first, more) =
+            self.ended.left_over.split_at_checked(NAMED).unwrap_or((&self.ended.left_over, &[]));
+        let total = count(first.len() as u64 + more.len() as u64, "background process");
+        let rest =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let were = if self.ended.left_over.len() == 1 { "was" } else { "were" };
+        let named = first.join(", ");
+        (!first.is_empty())
+            .then(|| format!("[{total} {were} still running and {were} stopped: {named}{rest}]"))
+    }
+
+    fn hint(&self) -> Option<String> {
+        if matches!(self.ended.stopped, Some(Stopped::Limit(_))) {
+            return Some(format!(
+                "[if it needs longer, give timeout_seconds (at most {MAX_LIMIT}); if it waited for \
+                 input, there is none: stdin is empty]"
+            ));
+        }
+        let wanted = WANTED_INPUT.iter().any(|words| self.output.text.contains(words));
+        (wanted && !self.succeeded() && self.ended.stopped.is_none()).then(|| {
+            "[it may have asked for input: stdin is empty and there is no terminal; pass answers as \
+             options, arguments or a here-document]"
+                .to_owned()
+        })
+    }
+}
+
+/// True when the command seems to change the folder. Only decides whether the rule is repeated.
+fn changes_folder(command: &str) -> bool {
+    let words =
+        command.split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')'));
+    words.into_iter().any(|word| matches!(word, "cd" | "pushd"))
+}
+
+fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}{}", signal_name(signal)),
+        Exit::Unknown => "it hangs in the kernel and could not be ended".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        6 => " (SIGABRT)",
+        9 => " (SIGKILL)",
+        11 => " (SIGSEGV)",
+        13 => " (SIGPIPE)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds >= 10.0 || time.subsec_nanos() == 0 {
+        format!("{seconds:.0} s")
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
+
+fn count(number: u64, what: &str) -> String {
+    let plural = match (number, what.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -43,6 +43,10 @@ impl Tool for Write {
         args.file_path.clone()
     }
 
+    fn preview(args: &WriteArgs) -> Option<String> {
+        Some(diff::between(b"", args.content.as_bytes(), diff::PREVIEW_LINES).text)
+    }
+
     fn run(args: WriteArgs, context: &ToolContext<'_>) -> Outcome {
         write(&args, context).unwrap_or_else(Outcome::error)
     }

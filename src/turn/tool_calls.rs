@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -19,7 +19,7 @@ use crate::message::ToolCall;
 use crate::policy::{self, Decision};
 use crate::session::blobs;
 use crate::session::log::LogError;
-use crate::tools::registry::{self, Prepared};
+use crate::tools::registry::Prepared;
 use crate::tools::{Effect, Journal, Outcome, ToolContext};
 use crate::update::{ToolShown, Update};
 
@@ -244,9 +244,8 @@ impl Running {
                 hidden_env: &hidden_env,
                 runtime: &runtime,
             };
-            let began = Instant::now();
-            let outcome = registry::run_guarded(prepared, &context);
-            Finished { index, outcome, duration: began.elapsed() }
+            let (outcome, duration) = prepared.run_guarded(&context);
+            Finished { index, outcome, duration }
         });
     }
 

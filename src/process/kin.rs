@@ -1,0 +1,104 @@
+//! Which processes belong to a command, by what the kernel says of them.
+//!
+//! A process belongs to it if it is in the command's session or group, if its environment holds the
+//! command's mark (it survives `setsid` and `nohup`), or if its parent belongs to it. Read from
+//! `/proc`; where that is missing, nothing is found.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use rustix::process::Pid;
+
+/// How much of a command line is kept as a name, in characters.
+const NAME_CHARS: usize = 60;
+
+/// A process of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    /// Its command line, shortened.
+    pub(super) name: String,
+}
+
+/// What `/proc/…/stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// It has ended and only waits to be noticed.
+    ended: bool,
+}
+
+/// The living processes of the command whose first process was `leader`.
+pub(super) fn find(leader: Pid, mark: &str) -> Vec<Process> {
+    let leader = leader.as_raw_nonzero().get();
+    let mut others = all();
+    let mut known = BTreeSet::from([leader]);
+    let mut found = Vec::new();
+    let own =
+        |stat: &Stat| stat.session == leader || stat.group == leader || marked(stat.pid, mark);
+    let mut belongs: Vec<Stat> = others.extract_if(.., |stat| own(stat)).collect();
+    while !belongs.is_empty() {
+        known.extend(belongs.iter().map(|stat| stat.pid));
+        found.append(&mut belongs);
+        belongs = others.extract_if(.., |stat| known.contains(&stat.parent)).collect();
+    }
+    let living = found.into_iter().filter(|stat| !stat.ended);
+    living
+        .filter_map(|stat| Some(Process { pid: Pid::from_raw(stat.pid)?, name: name(stat.pid) }))
+        .collect()
+}
+
+fn all() -> Vec<Stat> {
+    let me = i32::try_from(std::process::id()).unwrap_or_default();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| *pid != me).filter_map(stat).collect()
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// `pid (name) state parent group session …`; the name may hold anything, brackets too.
+fn parse(pid: i32, line: &str) -> Option<Stat> {
+    let (_, fields) = line.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    let ended = matches!(fields.next()?, "Z" | "X" | "x");
+    let mut number = || fields.next()?.parse().ok();
+    Some(Stat { pid, parent: number()?, group: number()?, session: number()?, ended })
+}
+
+fn marked(pid: i32, mark: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let wanted = format!("{}={mark}", super::MARK);
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+fn name(pid: i32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line).replace(|c: char| c.is_control(), " ");
+    let line = line.trim();
+    match line.char_indices().nth(NAME_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None if line.is_empty() => format!("process {pid}"),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stat, parse};
+
+    #[test]
+    fn a_name_cannot_fake_the_fields() {
+        let line = "7 (a) Z 1 1 1 (b)) S 3 4 5 0 -1";
+        let expected = Stat { pid: 7, parent: 3, group: 4, session: 5, ended: false };
+        assert_eq!(parse(7, line), Some(expected));
+        assert_eq!(parse(7, "7 (a) Z 3 4 5"), Some(Stat { ended: true, ..expected }));
+        assert_eq!(parse(7, "7 (a) S 3"), None);
+        assert_eq!(parse(7, ""), None);
+    }
+}

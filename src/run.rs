@@ -1,0 +1,244 @@
+//! What a command line leads to: a plain command, one headless turn, the demo, or the REPL.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
+use crate::client::discover::{self, listing};
+use crate::commands::{doctor, generate, models, sessions};
+use crate::config::{Config, instructions, load};
+use crate::demo;
+use crate::error::{Error, Exit};
+use crate::headless;
+use crate::policy::Mode;
+use crate::repl::editor::{Editor, EditorOptions};
+use crate::repl::lists::SessionLine;
+use crate::repl::signals::Signals;
+use crate::repl::{self, Shell};
+use crate::session::store::Store;
+use crate::start::{self, Start, Wires};
+use crate::ui::json::{self, Format, Json};
+use crate::ui::plain::{Plain, PlainOptions};
+use crate::ui::terminal::{Terminal, TerminalOptions};
+use crate::ui::{self, Handle, out};
+
+/// How long the process waits, when it ends, for tools that were told to stop.
+const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
+/// Columns where the terminal does not tell.
+const USUAL_WIDTH: usize = 80;
+/// Sessions that `/sessions` lists.
+const SESSIONS_SHOWN: usize = 20;
+
+/// Does what the command line says; errors are told here.
+pub fn run(args: &Args) -> Exit {
+    let done = match &args.command {
+        Some(command) => self::command(command, args),
+        None => with_runtime(converse(args)),
+    };
+    done.unwrap_or_else(|error| {
+        if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson)) {
+            out::print_bytes(json::error_result(&error).as_bytes());
+        }
+        out::print_error(&error);
+        error.exit
+    })
+}
+
+/// Runs a future on this thread; tools run on threads of their own.
+fn with_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::failed("cannot start", error))?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(SHUTDOWN_WITHIN);
+    done
+}
+
+fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
+    match command {
+        Command::Sessions { all, action } => {
+            let store = start::prepare(args)?.store;
+            let text = match action {
+                Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
+                Some(SessionsAction::List) | None => sessions::list(&store, *all),
+            };
+            out::print(&text);
+            Ok(Exit::Done)
+        }
+        Command::Models => with_runtime(list_models(args)),
+        Command::Doctor => with_runtime(examine(args)),
+        Command::Completions { shell } => {
+            out::print_bytes(&generate::completions(*shell));
+            Ok(Exit::Done)
+        }
+        Command::Man => {
+            out::print_bytes(&generate::man()?);
+            Ok(Exit::Done)
+        }
+    }
+}
+
+async fn list_models(args: &Args) -> Result<Exit, Error> {
+    let config = load::load(args)?;
+    let servers = discover::find(config.ollama_host.as_deref()).await;
+    let configured = config.endpoint.is_some();
+    if configured {
+        let endpoint = config.reachable()?;
+        let listed = listing::parse(&start::list_models(&config).await?);
+        let model = config.model.as_ref().map(|model| model.value.as_str());
+        out::print(&models::table(&models::Offer {
+            provider: &endpoint.provider.value,
+            base_url: &endpoint.base_url.value,
+            models: &listed,
+            current: model,
+        }));
+    }
+    for server in &servers {
+        let known = config.endpoint.as_ref().map(|endpoint| &endpoint.base_url.value);
+        if known != Some(&server.base_url) {
+            out::print(&models::table(&models::Offer::of_server(server, &config)));
+        }
+    }
+    if !configured && servers.is_empty() {
+        config.ready()?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn examine(args: &Args) -> Result<Exit, Error> {
+    let Start { mut config, store, warnings, .. } = start::prepare(args)?;
+    let unsaved = "neither the workspace nor the state folder is writable".to_owned();
+    let session_folder = store.folder().map(std::path::Path::to_owned).ok_or(unsaved);
+    let found = instructions::find(&config.workspace, config.user_dir.as_deref());
+    let mut facts = doctor::Facts {
+        servers: Vec::new(),
+        session_folder,
+        sandbox: doctor::NO_SANDBOX.to_owned(),
+        instructions: found.files.into_iter().map(|file| file.path).collect(),
+        columns: columns(),
+    };
+    if config.endpoint.is_none() {
+        facts.servers = discover::find(config.ollama_host.as_deref()).await;
+        let wanted = config.model.as_ref().map(|model| model.value.clone());
+        if let Some(server) = discover::choose(&facts.servers, wanted.as_deref()) {
+            config.adopt(server);
+        }
+    }
+    config.warnings = warnings;
+    let (text, exit) = doctor::report(&config, &facts);
+    out::print(&text);
+    Ok(exit)
+}
+
+async fn converse(args: &Args) -> Result<Exit, Error> {
+    let mut signals = Signals::listen()?;
+    if args.demo {
+        return demonstrate(args, &mut signals).await;
+    }
+    if args.headless() {
+        return once(args, &mut signals).await;
+    }
+    interact(args, signals).await
+}
+
+/// One turn, with the answer on stdout.
+async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
+    let mut start = start::prepare(args)?;
+    let (prompt, warning) = headless::prompt(args)?;
+    start.warnings.extend(warning);
+    start::discover(&mut start.config).await;
+    let screen = headless_screen(args)?;
+    let mut agent = start::agent(start, args, wires(&screen, None))?;
+    headless::run(&mut agent, &prompt, signals, screen.broken()).await
+}
+
+fn headless_screen(args: &Args) -> Result<Handle, Error> {
+    let (out, err) = (io::stdout(), io::stderr());
+    match args.output.output_format.unwrap_or_default() {
+        OutputFormat::Text => {
+            let options =
+                PlainOptions { verbose: args.output.verbose, terminal: out.is_terminal() };
+            ui::start(Plain::new(out, err, options))
+        }
+        OutputFormat::Json => ui::start(Json::new(out, err, Format::Result)),
+        OutputFormat::StreamJson => ui::start(Json::new(out, err, Format::Stream)),
+    }
+}
+
+/// The scripted turn on the sample project, for a person to watch.
+async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
+    let folder = tempfile::Builder::new().prefix("xsh-demo-").tempdir();
+    let folder = folder.and_then(|folder| demo::unpack(folder.path()).map(|()| folder.keep()));
+    let folder = folder.map_err(|error| Error::failed("cannot unpack the sample project", error))?;
+    let mut args = args.clone();
+    args.work.directory = Some(folder);
+    let mut start = start::prepare(&args)?;
+    start.config.permission_mode.value = Mode::Auto;
+    let screen = person_screen(&args, &start.config)?;
+    let mut agent = start::demo_agent(start, wires(&screen, None))?;
+    headless::run(&mut agent, demo::PROMPT, signals, screen.broken()).await
+}
+
+/// The REPL. The prompt is painted before anything that can wait.
+async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
+    let mut start = start::prepare(args)?;
+    start::discover(&mut start.config).await;
+    let screen = person_screen(args, &start.config)?;
+    let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(&start.config);
+    let editor = Editor::start(EditorOptions {
+        history: start.config.state_dir.as_ref().map(|dir| dir.join("history")),
+        rich,
+        color: colors(args, &start.config),
+        root: start.config.workspace.clone(),
+    })?;
+    let (ask, questions) = mpsc::unbounded_channel();
+    let sessions = session_lister(start.store.clone());
+    let mut agent = start::agent(start, args, wires(&screen, Some(ask)))?;
+    let first = match args.prompt() {
+        Prompt::Text(text) => Some(text),
+        Prompt::None | Prompt::Stdin => None,
+    };
+    let mut shell = Shell { questions, screen, editor, signals, sessions };
+    Ok(repl::run(&mut agent, &mut shell, first).await)
+}
+
+fn wires(screen: &Handle, questions: Option<mpsc::UnboundedSender<crate::agent::Question>>) -> Wires {
+    Wires { updates: screen.updates(), questions }
+}
+
+fn session_lister(store: Store) -> repl::ListSessions {
+    Box::new(move || {
+        let (listed, _) = store.list(false, SESSIONS_SHOWN);
+        Ok(listed.into_iter().map(session_line).collect())
+    })
+}
+
+fn session_line(listed: crate::session::store::Listed) -> SessionLine {
+    SessionLine { id: listed.id, started: listed.created_at, title: listed.title }
+}
+
+fn person_screen(args: &Args, config: &Config) -> Result<Handle, Error> {
+    let options = TerminalOptions {
+        color: colors(args, config),
+        interactive: io::stdout().is_terminal() && !dumb(config),
+        verbose: args.output.verbose,
+        width: Box::new(|| columns().map_or(USUAL_WIDTH, usize::from)),
+    };
+    ui::start(Terminal::new(io::stdout(), options))
+}
+
+fn colors(args: &Args, config: &Config) -> bool {
+    config.color.value && !args.output.no_color && io::stdout().is_terminal() && !dumb(config)
+}
+
+fn dumb(config: &Config) -> bool {
+    matches!(config.term.as_str(), "" | "dumb")
+}
+
+fn columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
