@@ -397,6 +397,8 @@ impl<W: Write + Send> Screen for Terminal<W> {
     fn rest(&mut self) {
         self.erase_status();
         self.end_line();
+        // What comes next follows what the editor has written, not what was here before.
+        self.block = Block::Prompt;
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,9 +1,11 @@
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked, Driven, answer};
+use super::{Asked, Driven, answer, unattended};
 use crate::agent::Answer;
 use crate::repl::editor::Line;
 use crate::repl::signals::Signal::{self, Interrupt, Terminate};
+use crate::repl::signals::Signals;
+use crate::update::Update;
 
 #[test]
 fn only_a_clear_yes_is_a_yes() {
@@ -49,4 +51,28 @@ fn the_second_signal_does_not_wait() {
     ] {
         assert_eq!(signals(sent), (drops.to_vec(), end), "{sent:?}");
     }
+}
+
+/// A screen whose reader has gone.
+struct Closed;
+
+impl crate::ui::Screen for Closed {
+    fn show(&mut self, _: &Update) {}
+    fn error(&mut self, _: &crate::error::Error) {}
+    fn flush(&mut self) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn a_closed_output_cancels_unattended_work() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let screen = crate::ui::start(Closed).unwrap();
+        let mut signals = Signals::listen().unwrap();
+        let cancel = CancellationToken::new();
+        screen.show(Update::Waiting);
+        let ended = unattended(&mut signals, &screen, &cancel, cancel.cancelled()).await;
+        assert_eq!(ended, Driven::Done(()));
+    });
 }
