@@ -27,12 +27,14 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+
+use kin::Tree;
 
 /// From the polite signal to the one that cannot be refused, after the time limit.
 const LIMIT_GRACE: Duration = Duration::from_secs(2);
@@ -50,8 +52,8 @@ const DRAIN_IDLE: Duration = Duration::from_millis(100);
 /// How long such output is read at most.
 const DRAIN_TOTAL: Duration = Duration::from_millis(700);
 
-/// How often it is looked whether signalled processes are gone.
-const POLL: Duration = Duration::from_millis(20);
+/// How long the pipe is listened to once every process has ended.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// How long a killed process may take to be gone, before it is given up on.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
@@ -177,7 +179,7 @@ pub async fn run(
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<Ended, String> {
     let (child, reader, mark) = start(spec).map_err(|error| not_started(spec, &error))?;
-    let tree = Tree { leader: child.id().and_then(as_pid), mark, swept: false };
+    let tree = Tree::new(child.id().and_then(as_pid), mark);
     let output = Output { reader, open: true, buffer: vec![0; CHUNK] };
     let mut running = Running { child, tree, output, started: Instant::now() };
     let (exit, stopped) = running.watch(spec.limit, cancel, sink).await;
@@ -256,84 +258,9 @@ impl Running {
             self.output.drain(DRAIN_IDLE, DRAIN_TOTAL, sink).await;
         }
         let left_over = self.tree.sweep(grace).await;
-        self.output.drain(POLL, DRAIN_IDLE, sink).await;
+        self.output.drain(LAST_WORDS, DRAIN_IDLE, sink).await;
         // That a stopped command had more than one process is nothing to tell.
         if stopped.is_none() { left_over } else { Vec::new() }
-    }
-}
-
-/// Everything that belongs to one command.
-struct Tree {
-    /// The first process, also the number of its group and session.
-    leader: Option<Pid>,
-    mark: String,
-    swept: bool,
-}
-
-impl Tree {
-    fn find(&self) -> Vec<kin::Process> {
-        self.leader.map(|leader| kin::find(leader, &self.mark)).unwrap_or_default()
-    }
-
-    /// Sends a signal to every process of the command. Errors mean that it is gone already.
-    fn signal(&self, signal: Signal) {
-        let Some(leader) = self.leader else { return };
-        let group = kill_process_group(leader, signal);
-        if group.is_err() {
-            // It has not got as far as making its own group.
-            let _ = kill_process(leader, signal);
-        }
-        for process in self.find() {
-            let _ = kill_process(process.pid, signal);
-            // A stopped process would not hear the polite signal.
-            let _ = kill_process(process.pid, Signal::CONT);
-        }
-    }
-
-    /// Ends every process that is left, now that the first one has ended; names them.
-    async fn sweep(&mut self, grace: Duration) -> Vec<String> {
-        self.swept = true;
-        let left = self.find();
-        if left.is_empty() {
-            // Where processes cannot be listed, the group is all that can be reached.
-            self.group_only(Signal::KILL);
-            return Vec::new();
-        }
-        self.signal_left(Signal::TERM);
-        let end = Instant::now() + grace;
-        while Instant::now() < end && !self.find().is_empty() {
-            sleep(POLL).await;
-        }
-        let end = Instant::now() + SWEEP_GRACE;
-        while Instant::now() < end && !self.find().is_empty() {
-            self.signal_left(Signal::KILL);
-            sleep(POLL).await;
-        }
-        left.into_iter().map(|process| process.name).collect()
-    }
-
-    fn group_only(&self, signal: Signal) {
-        if let Some(leader) = self.leader {
-            let _ = kill_process_group(leader, signal);
-        }
-    }
-
-    /// Like [`Tree::signal`], once the leader's number is no longer its own.
-    fn signal_left(&self, signal: Signal) {
-        self.group_only(signal);
-        for process in self.find() {
-            let _ = kill_process(process.pid, signal);
-            let _ = kill_process(process.pid, Signal::CONT);
-        }
-    }
-}
-
-impl Drop for Tree {
-    /// The run was abandoned: whoever wanted its end is gone, so it has to go too.
-    fn drop(&mut self) {
-        if !self.swept {
-            self.signal(Signal::KILL);
-        }
     }
 }
 
@@ -400,18 +327,12 @@ fn detached(argv: &[OsString]) -> Command {
     static SETSID: LazyLock<Option<PathBuf>> = LazyLock::new(|| find_program("setsid"));
     let (program, arguments) = argv.split_first().map_or((None, argv), |(p, a)| (Some(p), a));
     let program = program.cloned().unwrap_or_default();
-    let mut command = match &*SETSID {
-        Some(setsid) => {
-            let mut command = Command::new(setsid);
-            command.arg(program);
-            command
-        }
-        None => {
-            let mut command = Command::new(program);
-            command.process_group(0);
-            command
-        }
-    };
+    let mut command = Command::new(SETSID.as_deref().unwrap_or(Path::new(&program)));
+    if SETSID.is_some() {
+        command.arg(&program);
+    } else {
+        command.process_group(0);
+    }
     command.args(arguments);
     command
 }

@@ -1,4 +1,4 @@
-//! Which processes belong to a command, by what the kernel says of them.
+//! Which processes belong to a command, by what the kernel says of them, and the end of them all.
 //!
 //! A process belongs to it if it is in the command's session or group, if its environment holds the
 //! command's mark (it survives `setsid` and `nohup`), or if its parent belongs to it. Read from
@@ -6,18 +6,100 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::time::{Instant, sleep};
 
 /// How much of a command line is kept as a name, in characters.
 const NAME_CHARS: usize = 60;
 
+/// How often it is looked whether signalled processes are gone.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long new processes of a command that are still appearing are killed.
+const KILL_ROUNDS: Duration = Duration::from_millis(200);
+
+/// Everything that belongs to one command. Dropped before its sweep is through, it is killed: then
+/// whoever wanted its end is gone, so it has to go too.
+pub(super) struct Tree {
+    /// The first process, also the number of its group and session.
+    leader: Option<Pid>,
+    mark: String,
+    /// The first process is gone, and its number may become another's.
+    reaped: bool,
+    swept: bool,
+}
+
+impl Tree {
+    pub(super) fn new(leader: Option<Pid>, mark: String) -> Self {
+        Self { leader, mark, reaped: false, swept: false }
+    }
+
+    /// Sends a signal to every process of the command. Errors mean that it is gone already.
+    pub(super) fn signal(&self, signal: Signal) {
+        let Some(leader) = self.leader else { return };
+        if kill_process_group(leader, signal).is_err() && !self.reaped {
+            // It has not got as far as making its own group.
+            let _ = kill_process(leader, signal);
+        }
+        for process in self.find() {
+            let _ = kill_process(process.pid, signal);
+            // A stopped process would not hear the polite signal.
+            let _ = kill_process(process.pid, Signal::CONT);
+        }
+    }
+
+    /// Ends every process that is left, now that the first one has ended; names them.
+    pub(super) async fn sweep(&mut self, grace: Duration) -> Vec<String> {
+        self.reaped = true;
+        let left = self.find();
+        if left.is_empty() {
+            self.swept = true;
+            return self.end_unlisted();
+        }
+        self.signal(Signal::TERM);
+        let end = Instant::now() + grace;
+        while Instant::now() < end && !self.find().is_empty() {
+            sleep(POLL).await;
+        }
+        let end = Instant::now() + KILL_ROUNDS;
+        while Instant::now() < end && !self.find().is_empty() {
+            self.signal(Signal::KILL);
+            sleep(POLL).await;
+        }
+        self.swept = true;
+        left.into_iter().map(|process| process.name).collect()
+    }
+
+    fn find(&self) -> Vec<Process> {
+        self.leader.map(|leader| find(leader, &self.mark)).unwrap_or_default()
+    }
+
+    /// Where processes cannot be listed, the group is all that can be reached.
+    fn end_unlisted(&self) -> Vec<String> {
+        let Some(leader) = self.leader.filter(|_| !cfg!(target_os = "linux")) else {
+            return Vec::new();
+        };
+        let found = kill_process_group(leader, Signal::KILL).is_ok();
+        found.then(|| format!("group {leader}")).into_iter().collect()
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if !self.swept {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
 /// A process of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: Pid,
+struct Process {
+    pid: Pid,
     /// Its command line, shortened.
-    pub(super) name: String,
+    name: String,
 }
 
 /// What `/proc/…/stat` says.
@@ -32,7 +114,7 @@ struct Stat {
 }
 
 /// The living processes of the command whose first process was `leader`.
-pub(super) fn find(leader: Pid, mark: &str) -> Vec<Process> {
+fn find(leader: Pid, mark: &str) -> Vec<Process> {
     let leader = leader.as_raw_nonzero().get();
     let mut others = all();
     let mut known = BTreeSet::from([leader]);

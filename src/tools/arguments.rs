@@ -89,7 +89,9 @@ fn read_object(text: &str, notes: &mut Vec<String>) -> Result<Map<String, Value>
                 notes.push("the object was taken out of a string".to_owned());
                 text = Cow::Owned(inner);
             }
-            other => return Err(format!("they must be a JSON object, not {}", described(&other))),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                return Err(format!("they must be a JSON object, not {}", described(&other)));
+            }
         }
     }
     Err("they must be a JSON object, not text inside text".to_owned())
@@ -172,7 +174,7 @@ impl Check {
                 }
                 _ => Err(wrong(place, schema, &Value::String(text))),
             },
-            (_, value) => self.scalar(value, schema, place),
+            (_, value) => self.scalar(&value, schema, place),
         }
     }
 
@@ -189,7 +191,9 @@ impl Check {
                 self.note(place, "was a single value, taken as a list of one");
                 vec![single]
             }
-            other => return Err(wrong(place, schema, &other)),
+            other @ (Value::Null | Value::Bool(_) | Value::Object(_)) => {
+                return Err(wrong(place, schema, &other));
+            }
         };
         let Some(items) = &schema.items else { return Ok(Value::Array(values)) };
         let checked = values
@@ -199,22 +203,22 @@ impl Check {
         checked.collect::<Result<_, _>>().map(Value::Array)
     }
 
-    fn scalar(&mut self, value: Value, schema: &Schema, place: &str) -> Result<Value, String> {
+    fn scalar(&mut self, value: &Value, schema: &Schema, place: &str) -> Result<Value, String> {
         let converted = match schema.kind {
-            Kind::String => to_text(&value, schema),
-            Kind::Integer => to_integer(&value),
-            Kind::Number => to_number(&value),
-            Kind::Boolean => to_boolean(&value),
+            Kind::String => to_text(value, schema),
+            Kind::Integer => to_integer(value),
+            Kind::Number => to_number(value),
+            Kind::Boolean => to_boolean(value),
             Kind::Array | Kind::Object => None,
         };
-        let Some(converted) = converted else { return Err(wrong(place, schema, &value)) };
+        let Some(converted) = converted else { return Err(wrong(place, schema, value)) };
         if let (Some(minimum), Some(number)) = (schema.minimum, converted.as_f64())
             && number < minimum
         {
             return Err(format!("`{place}` must be at least {minimum}, not {number}"));
         }
-        if converted != value {
-            self.note(place, &format!("was {}, taken as {converted}", described(&value)));
+        if converted != *value {
+            self.note(place, &format!("was {}, taken as {converted}", described(value)));
         }
         Ok(converted)
     }

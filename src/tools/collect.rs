@@ -5,6 +5,7 @@
 //! for most never are. That it cannot be written, or only in part, is said in the result and stops
 //! nothing: the command has run, and its ends are at hand.
 
+use std::fmt::Write as _;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -74,9 +75,9 @@ impl HeadTail {
         if replaced > 0 {
             let gap = if text.ends_with('\n') { "" } else { "\n" };
             let count = grouped(replaced);
-            text.push_str(&format!(
-                "{gap}[{count} bytes that are not UTF-8 text are shown as \u{fffd}]"
-            ));
+            // Writing to a string cannot fail.
+            let _ =
+                write!(text, "{gap}[{count} bytes that are not UTF-8 text are shown as \u{fffd}]");
         }
         let lines = self.window.line_feeds + u64::from(self.window.open_line);
         Collected { text, lines, whole: self.spill.path() }

@@ -284,13 +284,13 @@ impl<'a> Reader<'a> {
                 self.slip("Python's True, False or None was read as JSON's");
                 if word == "None" { Value::Null } else { Value::Bool(word == "True") }
             }
-            _ => match serde_json::from_str::<Number>(word) {
-                Ok(number) => Value::Number(number),
-                Err(_) => {
+            _ => {
+                let Ok(number) = serde_json::from_str::<Number>(word) else {
                     self.at = start;
                     return self.fault("expected a JSON value; text must be in double quotes");
-                }
-            },
+                };
+                Value::Number(number)
+            }
         };
         Ok(value)
     }

@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "tables read better without references")]
+
 use std::borrow::Cow;
 
 use proptest::prelude::*;

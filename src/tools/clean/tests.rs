@@ -1,3 +1,5 @@
+#![expect(clippy::format_collect, reason = "test texts are small")]
+
 use proptest::prelude::*;
 
 use super::{Cleaner, HOLD};

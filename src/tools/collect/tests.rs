@@ -1,3 +1,5 @@
+#![expect(clippy::format_collect, reason = "test texts are small")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -140,7 +142,9 @@ proptest! {
     ) {
         let folder = tempdir().unwrap();
         let mut output = HeadTail::new(cap.max(super::NOTE_BYTES), folder.path(), "c");
-        pieces.iter().for_each(|piece| output.push(piece));
+        for piece in &pieces {
+            output.push(piece);
+        }
         prop_assert!(output.window.tail.len() <= 2 * cap + 32_000);
         let collected = output.finish();
         prop_assert!(collected.text.len() <= cap.max(super::NOTE_BYTES));

@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "tables read better without references")]
+
 use serde_json::{Value, json};
 
 use super::read;

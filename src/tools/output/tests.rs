@@ -1,3 +1,5 @@
+#![expect(clippy::format_collect, reason = "test texts are small")]
+
 use std::borrow::Cow;
 
 use proptest::prelude::*;

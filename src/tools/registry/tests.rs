@@ -141,7 +141,7 @@ fn a_panic_is_an_outcome() {
 #[test]
 fn content_is_never_empty_and_never_too_long() {
     assert_eq!(run(r#"{"act":" \n"}"#).content, "(no output)");
-    let long = format!(r#"{{'act':'{}','times':200}}"#, "é\\n".repeat(100));
+    let long = format!(r"{{'act':'{}','times':200}}", "é\\n".repeat(100));
     let content = run(&long).content;
     assert!(content.len() <= RESULT_BYTES && content.contains("left out; ask for less at once"));
     assert!(content.starts_with("[The arguments were repaired: single quotes"), "{content}");
