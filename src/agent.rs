@@ -147,6 +147,11 @@ impl Agent {
         turn::run(self, prompt, cancel).await.map_err(|error| log_error(&error))
     }
 
+    /// Prepares what the first request needs and costs time; to be called while the user types.
+    pub fn warm_up(&mut self) {
+        self.model.warm_up();
+    }
+
     /// `/compact [focus]`: replaces old history by a summary. Says what came of it.
     pub async fn compact(
         &mut self,

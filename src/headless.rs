@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::pin::pin;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
@@ -10,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::cli::{Args, Prompt};
 use crate::error::{Error, Exit};
+use crate::repl::drive::{Driven, unattended};
 use crate::repl::signals::Signals;
-use crate::ui::figures;
+use crate::ui::{Handle, figures};
 
 /// Bytes of a piped stdin that are taken.
 const MAX_STDIN: u64 = 4 << 20;
@@ -81,29 +81,18 @@ fn read_stdin() -> Result<(String, Option<String>), Error> {
     Ok((text, cut.then(|| "stdin is longer than 4 MiB; the rest is left out".to_owned())))
 }
 
-/// Runs the turn, and stops it at the first signal; a second one is not waited for. A stdout whose
-/// reader has gone ends the run quietly.
+/// Runs the turn, and stops it at the first signal. A stdout whose reader has gone ends the run
+/// quietly.
 pub async fn run(
     agent: &mut Agent,
     prompt: &str,
     signals: &mut Signals,
-    broken: &CancellationToken,
+    screen: &Handle,
 ) -> Result<Exit, Error> {
     let cancel = CancellationToken::new();
-    let mut turn = pin!(agent.turn(prompt, &cancel));
-    loop {
-        tokio::select! {
-            summary = &mut turn => {
-                let exit = figures::exit(&summary?);
-                return Ok(if broken.is_cancelled() { Exit::Done } else { exit });
-            }
-            _ = signals.next() => {
-                if cancel.is_cancelled() {
-                    return Ok(Exit::Interrupted);
-                }
-                cancel.cancel();
-            }
-            () = broken.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-        }
+    match unattended(signals, screen, &cancel, agent.turn(prompt, &cancel)).await {
+        Driven::Done(_) if screen.broken().is_cancelled() => Ok(Exit::Done),
+        Driven::Done(summary) => Ok(figures::exit(&summary?)),
+        Driven::DoneThenEnd(_) | Driven::Abandoned => Ok(Exit::Interrupted),
     }
 }

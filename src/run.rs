@@ -87,7 +87,7 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
     let configured = config.endpoint.is_some();
     if configured {
         let endpoint = config.reachable()?;
-        let listed = listing::parse(&start::list_models(&config).await?);
+        let listed = listing::parse(&start::list_models(&config).await?)?;
         let model = config.model.as_ref().map(|model| model.value.as_str());
         out::print(&models::table(&models::Offer {
             provider: &endpoint.provider.value,
@@ -152,7 +152,7 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     start::discover(&mut start.config).await;
     let screen = headless_screen(args)?;
     let mut agent = start::agent(start, args, wires(&screen, None))?;
-    headless::run(&mut agent, &prompt, signals, screen.broken()).await
+    headless::run(&mut agent, &prompt, signals, &screen).await
 }
 
 fn headless_screen(args: &Args) -> Result<Handle, Error> {
@@ -179,10 +179,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     start.config.permission_mode.value = Mode::Auto;
     let screen = person_screen(&args, &start.config)?;
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
-    headless::run(&mut agent, demo::PROMPT, signals, screen.broken()).await
+    headless::run(&mut agent, demo::PROMPT, signals, &screen).await
 }
 
-/// The REPL. The prompt is painted before anything that can wait.
+/// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
 async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
     start::discover(&mut start.config).await;
@@ -217,7 +217,7 @@ fn session_lister(store: Store) -> repl::ListSessions {
 }
 
 fn session_line(listed: crate::session::store::Listed) -> SessionLine {
-    SessionLine { id: listed.id, started: listed.created_at, title: listed.title }
+    SessionLine { id: listed.id, when: listed.created_at, title: listed.title }
 }
 
 fn person_screen(args: &Args, config: &Config) -> Result<Handle, Error> {

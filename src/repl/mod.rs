@@ -50,7 +50,7 @@ pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) ->
     loop {
         let typed = match next.take() {
             Some(text) => Typed::Line(Line::Text(text)),
-            None => read(shell).await,
+            None => read(agent, shell).await,
         };
         let done = match typed {
             Typed::Line(Line::Text(text)) => {
@@ -81,9 +81,10 @@ enum Typed {
 }
 
 /// Reads a message while the screen stands still.
-async fn read(shell: &mut Shell) -> Typed {
+async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
     shell.screen.pause().await;
     shell.editor.ask_message();
+    agent.warm_up();
     let typed = tokio::select! {
         line = shell.editor.line() => Typed::Line(line),
         signal = shell.signals.next() => match signal {
