@@ -53,7 +53,12 @@ impl Tree {
     /// Ends every process that is left, now that the first one has ended; names them.
     pub(super) async fn sweep(&mut self, grace: Duration) -> Vec<String> {
         self.reaped = true;
-        let left = self.find();
+        let mut left = self.find();
+        if !left.is_empty() {
+            // Whoever has just closed the pipe may still be on its way out by itself.
+            sleep(POLL).await;
+            left = self.find();
+        }
         if left.is_empty() {
             self.swept = true;
             return self.end_unlisted();

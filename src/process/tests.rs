@@ -255,3 +255,11 @@ async fn what_cannot_start_says_why() {
     check(shell.argv(&"x".repeat(3_000_000)), "/", "too long for a command").await;
     check(shell.argv("a\0b"), "/", "nul byte").await;
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_shielded_process_cannot_be_looked_into() {
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+    super::shield();
+    assert_eq!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable));
+}
