@@ -4,7 +4,7 @@
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -19,6 +19,7 @@ use crate::client::retry::RetryPolicy;
 use crate::compact::{self, plan::Budget};
 use crate::error::Error;
 use crate::event::{Compaction, Event, ModelChanged, SystemPrompt, Trigger};
+use crate::mask::Masks;
 use crate::message::Usage;
 use crate::policy::Mode;
 use crate::session::log::LogError;
@@ -93,6 +94,8 @@ pub struct Options {
     pub effort: Option<Effort>,
     /// Environment variables that children must not see.
     pub hidden_env: Arc<Vec<String>>,
+    /// What must never be stored or shown.
+    pub masks: Masks,
     /// Where side files go when the session is not saved.
     pub temporary: PathBuf,
     /// The replies come from a script in the program.
@@ -244,7 +247,7 @@ impl Agent {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
         let resumed = resume::open(&path, self.profile)?;
-        if PathBuf::from(&resumed.session.header.cwd) != self.workspace.root {
+        if Path::new(&resumed.session.header.cwd) != self.workspace.root {
             return Err(Error::usage(
                 "this session belongs to another folder",
                 &resumed.session.header.cwd,

@@ -88,6 +88,10 @@ pub enum Author {
 }
 
 impl Author {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde's skip_serializing_if asks for it"
+    )]
     fn is_user(&self) -> bool {
         matches!(self, Self::User)
     }
@@ -172,6 +176,10 @@ pub enum CompactionKind {
 }
 
 impl CompactionKind {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde's skip_serializing_if asks for it"
+    )]
     fn is_summary(&self) -> bool {
         matches!(self, Self::Summary)
     }

@@ -3,10 +3,10 @@
 //! The code map, from the bottom up (a module may use only what stands above it in this list; a
 //! test checks it):
 //!
-//! - **words**: [`message`] (what was said), [`event`] (what is logged), [`update`] (what is shown),
+//! - **words**: [`message`] (what was said), [`event`] (what is logged), [`update`] (what is shown), [`hash`],
 //!   [`error`] (what fails)
 //! - **pure**: [`session::state`] (the fold of a log), [`turn::machine`] (what comes next),
-//!   [`policy`], [`compact::plan`], [`prompt`], and the wire formats in [`client`]
+//!   [`policy`], [`mask`], [`compact::plan`], [`prompt`], and the wire formats in [`client`]
 //! - **effects**: [`client`] (HTTP), [`tools`], [`process`], [`session::log`], [`session::store`]
 //! - **drivers**: [`turn`], [`compact`], [`agent`]: ask the pure part, do the effect, record the fact
 //! - **shell**: [`cli`], [`config`], [`repl`], [`ui`]: the only code that reads keys or prints
@@ -20,7 +20,9 @@ pub mod config;
 pub mod demo;
 pub mod error;
 pub mod event;
+pub mod hash;
 pub mod headless;
+pub mod mask;
 pub mod message;
 pub mod policy;
 pub mod process;

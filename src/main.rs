@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use xsh::cli::{self, Parsed};
 use xsh::error::Exit;
+use xsh::process;
 use xsh::run;
 use xsh::ui::out;
 
 fn main() -> ExitCode {
+    process::shield();
     let exit = match cli::parse(std::env::args_os()) {
         Ok(Parsed::Print(text)) => {
             out::print_bytes(text.as_bytes());

@@ -123,10 +123,7 @@ pub enum Delta {
     ToolCall(String),
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde's skip_serializing_if asks for"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if asks for it")]
 pub(crate) fn is_false(value: &bool) -> bool {
     !*value
 }

@@ -38,7 +38,8 @@ pub fn run(args: &Args) -> Exit {
         None => with_runtime(converse(args)),
     };
     done.unwrap_or_else(|error| {
-        if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson)) {
+        if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson))
+        {
             out::print_bytes(json::error_result(&error).as_bytes());
         }
         out::print_error(&error);
@@ -172,7 +173,8 @@ fn headless_screen(args: &Args) -> Result<Handle, Error> {
 async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let folder = tempfile::Builder::new().prefix("xsh-demo-").tempdir();
     let folder = folder.and_then(|folder| demo::unpack(folder.path()).map(|()| folder.keep()));
-    let folder = folder.map_err(|error| Error::failed("cannot unpack the sample project", error))?;
+    let folder =
+        folder.map_err(|error| Error::failed("cannot unpack the sample project", error))?;
     let mut args = args.clone();
     args.work.directory = Some(folder);
     let mut start = start::prepare(&args)?;
@@ -205,7 +207,10 @@ async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     Ok(repl::run(&mut agent, &mut shell, first).await)
 }
 
-fn wires(screen: &Handle, questions: Option<mpsc::UnboundedSender<crate::agent::Question>>) -> Wires {
+fn wires(
+    screen: &Handle,
+    questions: Option<mpsc::UnboundedSender<crate::agent::Question>>,
+) -> Wires {
     Wires { updates: screen.updates(), questions }
 }
 

@@ -3,6 +3,7 @@
 //! Which session it is comes first: a resumed one brings its own working directory, and with it
 //! the project's configuration.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -163,6 +164,7 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
         },
         effort,
         hidden_env: Arc::new(config.hidden_env.clone()),
+        masks: config.masks.clone(),
         temporary: std::env::temp_dir(),
         scripted: mind.provider == "demo",
     };
@@ -181,7 +183,7 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
         registry,
         store,
         options,
-        always: Default::default(),
+        always: BTreeSet::new(),
         updates: wires.updates,
         questions: wires.questions,
         warned_of_cut: false,
@@ -253,13 +255,9 @@ fn http_endpoint(endpoint: &Endpoint, config: &Config) -> http::Endpoint {
 /// The listing of models at the configured endpoint.
 pub async fn list_models(config: &Config) -> Result<Vec<u8>, Error> {
     let endpoint = config.endpoint.as_ref().ok_or_else(|| Error::usage("no endpoint", ""))?;
-    http::get(&http_endpoint(endpoint, config), "/models").await.map_err(|error| {
-        let failed = Error::failed("cannot list models", &error);
-        match error.help() {
-            Some(help) => failed.help(help),
-            None => failed,
-        }
-    })
+    http::get(&http_endpoint(endpoint, config), "/models")
+        .await
+        .map_err(|error| Error::failed("cannot list models", &error).help(error.help()))
 }
 
 fn open_wire_log(path: &Path) -> Result<Arc<Mutex<std::fs::File>>, Error> {

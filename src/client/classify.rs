@@ -134,8 +134,8 @@ impl ProviderError {
     }
 
     /// What the user can do next.
-    pub fn help(&self) -> Option<String> {
-        kind::help(self).map(str::to_owned)
+    pub fn help(&self) -> &'static str {
+        kind::help(self)
     }
 }
 

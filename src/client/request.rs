@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::profile::{IdRule, Profile, Replay};
+use crate::hash;
 use crate::message::{Reply, ToolCall};
 use crate::tools::arguments;
 
@@ -148,8 +148,7 @@ fn wire_name(name: &str) -> Cow<'_, str> {
     if !name.is_empty() && name.len() <= 64 && name.chars().all(good) {
         return Cow::Borrowed(name);
     }
-    let cleaned: String =
-        name.chars().map(|c| if good(c) { c } else { '_' }).take(64).collect();
+    let cleaned: String = name.chars().map(|c| if good(c) { c } else { '_' }).take(64).collect();
     if cleaned.is_empty() { Cow::Borrowed("unknown") } else { Cow::Owned(cleaned) }
 }
 
@@ -169,7 +168,7 @@ fn wire_id(id: &str, rule: IdRule) -> Cow<'_, str> {
     if fits && !id.is_empty() {
         return Cow::Borrowed(id);
     }
-    let hash: String = Sha256::digest(id).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash::sha256(id.as_bytes());
     match rule {
         IdRule::Mistral9 => Cow::Owned(hash.chars().take(9).collect()),
         IdRule::Any | IdRule::Plain | IdRule::Max40 => {

@@ -15,12 +15,12 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { max_attempts: 5, max_wait: Duration::from_secs(60) }
+        Self { max_attempts: 5, max_wait: Duration::from_mins(1) }
     }
 }
 
 /// The wait before the first retry where the provider names none; doubles with each.
-const FIRST_WAIT: Duration = Duration::from_millis(1_000);
+const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// What to do about a failed attempt.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,7 +18,8 @@ const RESULT_LINES: usize = 8;
 pub fn list(store: &Store, all: bool) -> String {
     let (listed, total) = store.list(all, MOST);
     if listed.is_empty() {
-        let hint = if all { "" } else { "; `xsh sessions list --all` shows those of other folders" };
+        let hint =
+            if all { "" } else { "; `xsh sessions list --all` shows those of other folders" };
         return format!("no sessions yet{hint}\n");
     }
     let mut text = String::new();
@@ -64,9 +65,10 @@ fn event(text: &mut String, record: &Record) {
             let reply = &message.reply;
             let cut = if message.partial { " [interrupted]" } else { "" };
             let _ = writeln!(text, "\n{}{cut}", reply.content.trim_end());
-            reply.tool_calls.iter().try_for_each(|call| {
-                writeln!(text, "● {} {}", call.name, call.arguments)
-            })
+            reply
+                .tool_calls
+                .iter()
+                .try_for_each(|call| writeln!(text, "● {} {}", call.name, call.arguments))
         }
         Event::ToolResult(result) => {
             let lines: Vec<&str> = result.content.lines().collect();
@@ -81,7 +83,9 @@ fn event(text: &mut String, record: &Record) {
             let (before, after) = (tokens(*tokens_before), tokens(*tokens_after));
             writeln!(text, "\n— compacted: {before} → {after} tokens")
         }
-        Event::ModelChanged(model) => writeln!(text, "\n— model: {}/{}", model.provider, model.model),
+        Event::ModelChanged(model) => {
+            writeln!(text, "\n— model: {}/{}", model.provider, model.model)
+        }
         Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
         Event::SystemPrompt(_)
         | Event::ToolStarted(_)

@@ -82,7 +82,7 @@ pub fn digest(entries: &[Entry]) -> String {
     lines.drain(..left_out);
     let mut text = "What happened, in short lines (no summary could be written):".to_owned();
     if left_out > 0 {
-        text.push_str(&format!("\n- ({left_out} earlier lines left out)"));
+        text.push_str("\n- (earlier messages are left out)");
     }
     for line in lines {
         text.push_str("\n- ");

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use crate::client::profile::{Effort, Profile};
 use crate::error::Error;
+use crate::mask::Masks;
 use crate::policy::Mode;
 pub use load::load;
 pub use secret::Secret;
@@ -151,6 +152,8 @@ pub struct Config {
     pub ollama_host: Option<String>,
     /// Environment variables that child processes must not see.
     pub hidden_env: Vec<String>,
+    /// Their values, to be masked wherever text is stored or shown.
+    pub masks: Masks,
     /// What the user should be told at start.
     pub warnings: Vec<String>,
 }

@@ -12,6 +12,7 @@ use crate::cli::Args;
 use crate::client::discover::Server;
 use crate::client::profile::{self, PROFILES, models};
 use crate::error::Error;
+use crate::mask::Masks;
 use crate::policy::Mode;
 
 /// Model replies per turn in a headless run where nothing else is said.
@@ -100,6 +101,7 @@ pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
         .map(|window| window.map(std::num::NonZero::get))
         .or_else(|| preset_window(target.endpoint.as_ref()?, &target.model.as_ref()?.value));
     let env = &world.environment;
+    let hidden_env = hidden_env(&sources, target.endpoint.as_ref());
     Ok(Config {
         effort: flag("--effort", args.model.effort).or_else(|| sources.files(|v| v.effort)),
         window,
@@ -116,7 +118,10 @@ pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
         state_dir: env.state_dir(),
         term: env.get("TERM").unwrap_or_default(),
         ollama_host: env.get("OLLAMA_HOST").and_then(|value| endpoint::ollama_url(&value)),
-        hidden_env: hidden_env(&sources, target.endpoint.as_ref()),
+        masks: Masks::new(
+            hidden_env.iter().filter_map(|name| Some((name.clone(), env.get(name)?))),
+        ),
+        hidden_env,
         warnings: warnings(world, &target.warnings),
         endpoint: target.endpoint,
         model: target.model,

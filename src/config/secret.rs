@@ -7,10 +7,9 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a key that can go into an HTTP header; blanks around it, such as the line end of a
-    /// file, are dropped. The error says what is wrong with it, never what it is.
+    /// Takes a key that can go into an HTTP header. One with blanks, also around it, was copied
+    /// wrongly. The error says what is wrong with it, never what it is.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let text = text.trim();
         match text.chars().position(|c| !c.is_ascii_graphic()) {
             None if text.is_empty() => Err("it is empty".to_owned()),
             None => Ok(Self(text.to_owned())),

@@ -139,7 +139,7 @@ impl State {
                 }
             }
             Event::ToolResult(result) => self.apply_result(seq, result),
-            Event::Compaction(compaction) => self.apply_compaction(compaction),
+            Event::Compaction(compaction) => self.apply_compaction(&compaction),
             Event::ModelChanged(model) => self.model = Some(model),
             Event::FileChange(change) => {
                 self.know(change.path, change.after);
@@ -245,7 +245,7 @@ impl State {
         }
     }
 
-    fn apply_compaction(&mut self, compaction: Compaction) {
+    fn apply_compaction(&mut self, compaction: &Compaction) {
         if let Some(usage) = &compaction.usage {
             self.count(usage);
         }
@@ -339,7 +339,7 @@ impl State {
     /// What the size would be after a compaction.
     pub fn after(&self, compaction: &Compaction, tools_bytes: usize) -> u64 {
         let mut after = self.clone();
-        after.apply_compaction(compaction.clone());
+        after.apply_compaction(compaction);
         after.size(tools_bytes)
     }
 

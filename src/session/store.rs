@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
-use sha2::{Digest, Sha256};
 
 use super::log::{self, Log};
 use super::state::State;
@@ -20,6 +19,7 @@ use super::{Session, clock};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, FORMAT_VERSION, Header, Record};
+use crate::hash;
 
 /// How much of a file is read to find its title.
 const TITLE_WINDOW: u64 = 128 << 10;
@@ -198,7 +198,8 @@ impl Store {
 /// keeps git away from it.
 pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     log::make_private_folder(folder)?;
-    let parent = folder.parent().filter(|parent| parent.ends_with(".xsh"));
+    let parent =
+        folder.parent().filter(|parent| parent.file_name().is_some_and(|name| name == ".xsh"));
     let Some(ignore) = parent.map(|parent| parent.join(".gitignore")) else { return Ok(()) };
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
@@ -243,9 +244,8 @@ fn folder_name(workspace: &Path) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
         .take(40)
         .collect();
-    let hash = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
-    let hash: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}-{hash}")
+    let hash = hash::sha256(workspace.as_os_str().as_encoded_bytes());
+    format!("{name}-{}", hash.get(..12).unwrap_or_default())
 }
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
@@ -309,9 +309,9 @@ fn listed(path: PathBuf, modified: SystemTime) -> Option<Listed> {
 fn title(path: &Path) -> Option<String> {
     let beginning = fs::File::open(path).ok()?.take(TITLE_WINDOW);
     let lines = BufReader::new(beginning).split(b'\n').skip(1).map_while(Result::ok);
-    lines.filter_map(|line| Record::from_line(&line).ok()).find_map(|record| match record.event {
-        Event::UserMessage(message) => Some(message.content.lines().next()?.to_owned()),
-        _ => None,
+    lines.filter_map(|line| Record::from_line(&line).ok()).find_map(|record| {
+        let Event::UserMessage(message) = record.event else { return None };
+        Some(message.content.lines().next()?.to_owned())
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Programs write for terminals: colours, cursor movements, progress bars that redraw their line.
 //! A model pays for every byte of it and learns nothing. [`Cleaner`] takes escape sequences out,
-//! keeps the last state of a line that was redrawn, and shows bytes that are not text as U+FFFD and
+//! keeps the first and the last state of a line that was redrawn and counts the others, and shows bytes that are not text as U+FFFD and
 //! counts them. It is fed in pieces of any size and holds little more than the line it is in.
 //!
 //! It is not a terminal: cursor movements between lines are dropped, not acted out. Whether its
@@ -45,13 +45,31 @@ pub struct Cleaner {
     held: Vec<u8>,
     /// The beginning of the line in `held` has been passed on already.
     broken: bool,
-    /// Bytes shown as U+FFFD so far.
-    replaced: u64,
+    /// The line in `held` was redrawn before: its first state is kept above it.
+    redrawn: bool,
+    /// What is not told so far.
+    lost: Lost,
+}
+
+/// What of an output its clean text does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Bytes shown as U+FFFD.
+    pub replaced: u64,
+    /// States of redrawn lines that are left out.
+    pub states: u64,
 }
 
 impl Default for Cleaner {
     fn default() -> Self {
-        Self { place: Place::Text, returned: false, held: Vec::new(), broken: false, replaced: 0 }
+        Self {
+            place: Place::Text,
+            returned: false,
+            held: Vec::new(),
+            broken: false,
+            redrawn: false,
+            lost: Lost::default(),
+        }
     }
 }
 
@@ -75,16 +93,19 @@ impl Cleaner {
         }
     }
 
-    /// Passes on what is left, and says how many bytes had to be replaced.
-    pub fn finish(mut self, out: &mut impl FnMut(&str)) -> u64 {
+    /// Passes on what is left, and says what could not be told.
+    pub fn finish(mut self, out: &mut impl FnMut(&str)) -> Lost {
         let held = std::mem::take(&mut self.held);
         self.decode(&held, out);
-        self.replaced
+        self.lost
     }
 
     fn plain(&mut self, run: &[u8]) {
         if std::mem::take(&mut self.returned) && run.first() != Some(&b'\n') {
             self.redraw();
+        }
+        if run.contains(&b'\n') {
+            self.redrawn = false;
         }
         self.held.extend_from_slice(run);
     }
@@ -128,19 +149,23 @@ impl Cleaner {
             0x0b | 0x0c => self.plain(b"\n"),
             _ => {
                 self.plain(REPLACEMENT.as_bytes());
-                self.replaced += 1;
+                self.lost.replaced += 1;
             }
         }
         Place::Text
     }
 
-    /// The line is written anew from its start.
+    /// The line is written anew from its start. Its first state stays as a line of its own: what
+    /// looks like a progress bar may be data.
     fn redraw(&mut self) {
-        match memrchr(b'\n', &self.held) {
-            Some(feed) => self.held.truncate(feed + 1),
-            None if self.broken => self.held.push(b'\n'),
-            None => self.held.clear(),
+        let feed = memrchr(b'\n', &self.held);
+        let whole = feed.is_some() || !self.broken;
+        if !(std::mem::replace(&mut self.redrawn, true) && whole) {
+            self.held.push(b'\n');
+            return;
         }
+        self.held.truncate(feed.map_or(0, |feed| feed + 1));
+        self.lost.states += 1;
     }
 
     fn backspace(&mut self) {
@@ -165,7 +190,7 @@ impl Cleaner {
         for chunk in bytes.utf8_chunks() {
             out(chunk.valid());
             if !chunk.invalid().is_empty() {
-                self.replaced += chunk.invalid().len() as u64;
+                self.lost.replaced += chunk.invalid().len() as u64;
                 out(REPLACEMENT);
             }
         }

@@ -64,7 +64,7 @@ impl HeadTail {
 
     /// Ends the output.
     pub fn finish(mut self) -> Collected {
-        let replaced = self.cleaner.finish(&mut |text| self.window.push(text));
+        let lost = self.cleaner.finish(&mut |text| self.window.push(text));
         let mut text = if self.window.is_cut() {
             self.spill.open();
             self.window.cut(&self.spill.note())
@@ -72,12 +72,15 @@ impl HeadTail {
             self.spill.discard();
             self.window.head
         };
-        if replaced > 0 {
-            let gap = if text.ends_with('\n') { "" } else { "\n" };
-            let count = grouped(replaced);
-            // Writing to a string cannot fail.
-            let _ =
-                write!(text, "{gap}[{count} bytes that are not UTF-8 text are shown as \u{fffd}]");
+        for (count, what) in [
+            (lost.replaced, "bytes that are not UTF-8 text are shown as \u{fffd}"),
+            (lost.states, "states of redrawn lines are left out"),
+        ] {
+            if count > 0 {
+                let gap = if text.ends_with('\n') { "" } else { "\n" };
+                // Writing to a string cannot fail.
+                let _ = write!(text, "{gap}[{} {what}]", grouped(count));
+            }
         }
         let lines = self.window.line_feeds + u64::from(self.window.open_line);
         Collected { text, lines, whole: self.spill.path() }

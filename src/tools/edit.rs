@@ -29,22 +29,21 @@ pub struct Edit;
 /// What `edit` is called with.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EditArgs {
-    /// The file, relative to the workspace or absolute.
+    /// Relative to the workspace, or absolute.
     pub file_path: String,
-    /// The text to replace, as it stands in the file, without line numbers.
+    /// The text as it stands in the file, without line numbers, with enough lines to be unique.
     pub old_string: String,
-    /// The text to put there, literally; may be empty.
+    /// What takes its place, literally; may be empty.
     pub new_string: String,
-    /// Replace every occurrence; without it `old_string` must occur exactly once.
+    /// Replace every occurrence.
     #[serde(default)]
     pub replace_all: Option<bool>,
 }
 
 impl Tool for Edit {
     const NAME: &'static str = "edit";
-    const DESCRIPTION: &'static str = "Replace text in a file that you have read in this session. \
-        Give enough lines in `old_string` to make it unique. Line endings may be given as LF. Returns \
-        the changed lines with their numbers, so no new read is needed.";
+    const DESCRIPTION: &'static str = "Replaces text in a file that was read in this session. Returns the changed lines with \
+        their numbers, so no new read is needed.";
     type Args = EditArgs;
 
     fn effect(args: &EditArgs) -> Effect {

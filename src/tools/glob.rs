@@ -26,19 +26,18 @@ pub struct Glob;
 /// The arguments of `glob`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// `*`, `?`, `[ab]`, `{a,b}` stay within a folder, `**` spans folders. Without a slash it is
-    /// about names in any folder: `*.rs`. With one, about paths from `path`: `src/**/*_test.go`.
+    /// Without a slash a name in any folder: `*.rs`. With one a path from `path`:
+    /// `src/**/*_test.go`. `{a,b}` and `[ab]` work too.
     pub pattern: String,
-    /// The folder to look in; default: the workspace.
+    /// The folder; default: the workspace.
     pub path: Option<String>,
 }
 
 impl Tool for Glob {
     const NAME: &'static str = "glob";
-    const DESCRIPTION: &'static str = "Finds files by name. Use it instead of `find` or `ls`. \
-        Returns paths, one a line, the newest 200 first; when there are more, the total and the \
-        count per folder. Lists files only, also hidden ones; leaves out `.git` and what git \
-        ignores, unless `path` or the beginning of `pattern` names an ignored folder.";
+    const DESCRIPTION: &'static str = "Finds files by name, instead of `find` or `ls`. Returns paths, the newest 200 first, \
+        with totals per folder when there are more. Leaves out `.git` and what git ignores, \
+        unless `path` names it.";
     type Args = Args;
 
     fn effect(_: &Args) -> Effect {

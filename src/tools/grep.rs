@@ -33,19 +33,19 @@ pub struct Grep;
 /// The arguments of `grep`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// A regular expression (Rust syntax). Goes line by line, unless it contains `\n` or `(?s)`.
+    /// A regular expression (Rust syntax); line by line unless it has `\n` or `(?s)`.
     pub pattern: String,
-    /// Take the pattern as plain text.
+    /// The pattern is plain text.
     pub literal: Option<bool>,
-    /// Take upper and lower case as the same.
+    /// Ignore case.
     pub ignore_case: Option<bool>,
-    /// The file or folder to search; default: the workspace.
+    /// A file or folder; default: the workspace.
     pub path: Option<String>,
-    /// Only files that match this, as in glob: `*.rs`, `src/**`; with `!` before it, all others.
+    /// Only files that match, as in `glob`; after a `!` all others.
     pub glob: Option<String>,
-    /// Lines to show around each match, 0 to 10.
+    /// Lines around each match, 0 to 10.
     pub context: Option<u32>,
-    /// `content` (default), `files` (only paths) or `count` (matching lines per file).
+    /// `content` (default), `files` (paths) or `count` (per file).
     pub mode: Option<Mode>,
 }
 
@@ -63,9 +63,9 @@ pub enum Mode {
 
 impl Tool for Grep {
     const NAME: &'static str = "grep";
-    const DESCRIPTION: &'static str = "Searches file contents. Use it instead of shell `grep` or \
-        `rg`. Returns per file its path, then `N: text` lines (`N- text` is context), at most 250 \
-        matches, with the totals. Leaves out `.git` and what git ignores, unless `path` names it.";
+    const DESCRIPTION: &'static str = "Searches file contents, instead of shell `grep` or `rg`. Returns per file its path and \
+        `N: text` lines (`N- text` is context), at most 250 matches, with totals. Leaves out \
+        `.git` and what git ignores, unless `path` names it.";
     type Args = Args;
 
     fn effect(_: &Args) -> Effect {

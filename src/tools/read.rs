@@ -4,6 +4,7 @@
 //! against; of larger ones only the window is kept. Not text, not shown: binary files are named by
 //! kind and size.
 
+use crate::hash;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Cursor, Read as _};
 use std::path::Path;
@@ -12,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::paths::{self, Resolved};
-use super::save::{self, ABSENT};
+use super::save::ABSENT;
 use super::text::{self, EDIT_LIMIT, Encoding, Endings, Form};
 use super::{Effect, Outcome, Tool, ToolContext};
 use crate::event::FileSeen;
@@ -38,22 +39,21 @@ pub struct Read;
 /// What `read` is called with.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ReadArgs {
-    /// The file, relative to the workspace or absolute.
+    /// Relative to the workspace, or absolute.
     pub file_path: String,
     /// The first line to show, from 1.
     #[serde(default)]
     pub offset: Option<i64>,
-    /// How many lines to show; 2000 if left out.
+    /// How many lines; default 2000.
     #[serde(default)]
     pub limit: Option<i64>,
 }
 
 impl Tool for Read {
     const NAME: &'static str = "read";
-    const DESCRIPTION: &'static str = "Show a text file; needed before it can be changed. Returns its \
-        path, its lines as `N: text`, and a last line in brackets with line endings, the number of \
-        lines and what was cut. Read large files in parts with `offset` and `limit`. Folders: use \
-        `glob`.";
+    const DESCRIPTION: &'static str = "Shows a text file; needed before it can be changed. Returns its path, its lines as `N: \
+        text`, and a last line in brackets with line endings, number of lines and what was \
+        cut. For folders use `glob`.";
     type Args = ReadArgs;
 
     fn effect(_: &ReadArgs) -> Effect {
@@ -153,7 +153,7 @@ fn show(
     let mut notes: Vec<String> = form.note().map(str::to_owned).into_iter().collect();
     let mut files = Vec::new();
     if whole {
-        files.push(FileSeen { path: path.key(), sha256: save::sha256(&start) });
+        files.push(FileSeen { path: path.key(), sha256: hash::sha256(&start) });
     } else {
         let (size, limit) = (text::size(length), text::size(EDIT_LIMIT as u64));
         notes.push(format!("The file has {size}; above {limit} it cannot be edited."));

@@ -7,12 +7,12 @@
 //! system allows), access lists and user attributes, the link that led here. Lost, and said: further
 //! hard links.
 
+use crate::hash;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::ToolContext;
@@ -48,14 +48,6 @@ pub struct Saved {
     pub notes: Vec<String>,
 }
 
-/// SHA-256 in lower-case hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    let digits = b"0123456789abcdef";
-    let digit = |nibble: u8| digits.get(usize::from(nibble)).map(|&digit| char::from(digit));
-    let bytes = Sha256::digest(bytes);
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(digit).collect()
-}
-
 /// Reads the whole of a file that is to be changed; `None` when there is none.
 pub fn load(path: &Resolved) -> Result<Option<OnDisk>, String> {
     let Some((file, meta)) = paths::open_regular(path)? else { return Ok(None) };
@@ -70,7 +62,7 @@ pub fn load(path: &Resolved) -> Result<Option<OnDisk>, String> {
             text::size(EDIT_LIMIT as u64)
         ));
     }
-    let sha256 = sha256(&bytes);
+    let sha256 = hash::sha256(&bytes);
     Ok(Some(OnDisk { bytes, sha256, meta }))
 }
 
@@ -126,7 +118,7 @@ pub fn commit(
         call_id: context.call_id.to_owned(),
         path: path.key(),
         before: before.map(|before| before.sha256.clone()),
-        after: sha256(after),
+        after: hash::sha256(after),
         mode: before.map(|before| before.meta.mode() & 0o7777),
     };
     let seen = FileSeen { path: change.path.clone(), sha256: change.after.clone() };

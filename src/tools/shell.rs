@@ -46,20 +46,19 @@ pub struct Shell;
 /// The arguments of `shell`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// The command line; may have several lines.
+    /// The command; may have several lines.
     pub command: String,
-    /// Time limit in seconds, 1 to 600; default 120.
+    /// 1 to 600; default 120.
     pub timeout_seconds: Option<i64>,
 }
 
 impl Tool for Shell {
     const NAME: &'static str = "shell";
-    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git, run \
-        programs. Not for finding, reading or editing files; the other tools do that better. \
-        Returns the output (stdout and stderr in order), then the exit code. Each command starts in \
-        the workspace; `cd` does not last. Stdin is empty and there is no terminal, so pass answers \
-        as options. Background processes are stopped when the command ends. A long output is cut \
-        in the middle; the result names a file with all of it.";
+    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git, run programs; for files use the \
+        other tools. Returns stdout and stderr, then the exit code; a long output is cut in \
+        the middle and kept whole in a file that the result names. Each command starts in the \
+        workspace, `cd` does not last. Stdin is empty, there is no terminal: pass answers as \
+        options. Background processes end with the command.";
     type Args = Args;
 
     fn description() -> String {

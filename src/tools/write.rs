@@ -22,7 +22,7 @@ pub struct Write;
 /// What `write` is called with.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct WriteArgs {
-    /// The file, relative to the workspace or absolute.
+    /// Relative to the workspace, or absolute.
     pub file_path: String,
     /// The whole new content.
     pub content: String,
@@ -30,9 +30,9 @@ pub struct WriteArgs {
 
 impl Tool for Write {
     const NAME: &'static str = "write";
-    const DESCRIPTION: &'static str = "Create a file (and its folders), or replace the whole \
-        content of one that you have read in this session. For changes in an existing file prefer \
-        `edit`. Permissions, line endings, byte order mark and links are kept. Returns what changed.";
+    const DESCRIPTION: &'static str = "Creates a file and its folders, or replaces all of one that was read in this session; \
+        to change parts use `edit`. Keeps permissions, line endings and links. Returns what \
+        changed.";
     type Args = WriteArgs;
 
     fn effect(args: &WriteArgs) -> Effect {

@@ -227,13 +227,22 @@ impl Machine {
             }
             FinishReason::Length if reply.tool_calls.is_empty() => self.after_cut_text(),
             FinishReason::Length => self.after_cut_call(),
-            _ if !reply.tool_calls.is_empty() => {
-                self.continuations = 0;
-                self.repeats.add(&reply.tool_calls);
-                Step::RunTools
-            }
-            _ => done(completed(reply)),
+            // Whether there are calls decides, whatever the provider says of its finish.
+            FinishReason::Stop
+            | FinishReason::ToolCalls
+            | FinishReason::ContextOverflow
+            | FinishReason::Error
+            | FinishReason::Other => self.after_whole_reply(reply),
         }
+    }
+
+    fn after_whole_reply(&mut self, reply: &Reply) -> Step {
+        if reply.tool_calls.is_empty() {
+            return done(completed(reply));
+        }
+        self.continuations = 0;
+        self.repeats.add(&reply.tool_calls);
+        Step::RunTools
     }
 
     fn after_empty_reply(&mut self, fill: Fill) -> Step {
@@ -297,7 +306,7 @@ fn cut_off() -> Finish {
 }
 
 fn failure(error: &ProviderError) -> Finish {
-    Finish { ending: Ending::Error, detail: error.to_string(), help: error.help() }
+    Finish { ending: Ending::Error, detail: error.to_string(), help: Some(error.help().to_owned()) }
 }
 
 fn too_full(fill: Fill) -> Finish {

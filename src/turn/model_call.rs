@@ -39,6 +39,7 @@ pub(crate) async fn call(
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
             },
         };
+        agent.options.masks.apply_to(&mut error.message);
         if shown {
             agent.show(Update::ReplyDiscarded);
         }

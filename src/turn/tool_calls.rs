@@ -102,18 +102,14 @@ async fn run_batch(
             _ if cancel.is_cancelled() => not_started(),
             Plan::Answer(outcome) => outcome,
             Plan::Run(prepared) => {
-                match allow(agent, &job.shown, &prepared, tally, cancel).await? {
-                    Some(refused) => refused,
-                    None => {
-                        let started = ToolStarted {
-                            call_id: job.call_id.clone(),
-                            name: job.shown.name.clone(),
-                        };
-                        agent.session.record(Event::ToolStarted(started))?;
-                        agent.show(Update::ToolStarted(job.shown));
-                        running.start(agent, (index, job.call_id), prepared);
-                        continue;
-                    }
+                if let Some(refused) = allow(agent, &job.shown, &prepared, tally, cancel).await? {
+                    refused
+                } else {
+                    let (call_id, name) = (job.call_id.clone(), job.shown.name.clone());
+                    agent.session.record(Event::ToolStarted(ToolStarted { call_id, name }))?;
+                    agent.show(Update::ToolStarted(job.shown));
+                    running.start(agent, (index, job.call_id), prepared);
+                    continue;
                 }
             }
         };
@@ -294,7 +290,13 @@ impl Running {
 }
 
 fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {
-    let Finished { outcome, duration, .. } = done;
+    let Finished { mut outcome, duration, .. } = done;
+    let masks = &agent.options.masks;
+    masks.apply_to(&mut outcome.content);
+    masks.apply_to(&mut outcome.summary);
+    if let Some(diff) = &mut outcome.diff {
+        masks.apply_to(diff);
+    }
     let result = ToolResult {
         call_id: tool.call_id.clone(),
         content: outcome.content,
@@ -335,8 +337,8 @@ impl Journal for ChannelJournal {
             blobs::keep(folder, hash, content)?;
         }
         let (recorded, wait) = std::sync::mpsc::sync_channel(1);
-        let gone = |_| "xsh is shutting down".to_owned();
-        self.tx.send(Announcement { change, recorded }).map_err(|_| gone(()))?;
-        wait.recv().map_err(|_| gone(()))?
+        let gone = "xsh is shutting down";
+        self.tx.send(Announcement { change, recorded }).map_err(|_| gone)?;
+        wait.recv().map_err(|_| gone)?
     }
 }

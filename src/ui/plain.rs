@@ -50,6 +50,13 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 
     fn opened(&mut self, session: &SessionOpened) {
+        if !session.instructions.is_empty() {
+            let files = sanitize::line(&session.instructions.join(", "));
+            self.line(&format!("instructions: {files}"));
+        }
+        if !self.options.verbose {
+            return;
+        }
         let model = sanitize::line(&format!("{} ({})", session.model, session.provider));
         let id = sanitize::line(&session.id);
         self.line(&format!("model {model}, session {id}"));
@@ -83,7 +90,7 @@ impl<O: Write + Send, E: Write + Send> Screen for Plain<O, E> {
     fn show(&mut self, update: &Update) {
         let verbose = self.options.verbose;
         match update {
-            Update::SessionOpened(session) if verbose => self.opened(session),
+            Update::SessionOpened(session) => self.opened(session),
             Update::Replied(message) if !message.reply.tool_calls.is_empty() => {
                 let said = sanitize::text(message.reply.content.trim());
                 if !said.is_empty() {
@@ -98,11 +105,14 @@ impl<O: Write + Send, E: Write + Send> Screen for Plain<O, E> {
                 let wait = figures::time(*wait);
                 self.line(&format!("{reason}; asking again in {wait} ({attempt} of {of})"));
             }
+            Update::Compacted { before, after, .. } => {
+                let (before, after) = (figures::tokens(*before), figures::tokens(*after));
+                self.line(&format!("older messages compacted: {before} → {after} tokens"));
+            }
             Update::Warning(text) => self.line(&format!("warning: {}", sanitize::text(text))),
             Update::Note(text) if verbose => self.line(&sanitize::text(text)),
             Update::TurnFinished(summary) => self.turn_finished(summary),
-            Update::SessionOpened(_)
-            | Update::TurnStarted { .. }
+            Update::TurnStarted { .. }
             | Update::Waiting
             | Update::Text(_)
             | Update::Reasoning(_)
@@ -112,7 +122,6 @@ impl<O: Write + Send, E: Write + Send> Screen for Plain<O, E> {
             | Update::ToolStarted(_)
             | Update::Denied(_)
             | Update::Compacting(_)
-            | Update::Compacted { .. }
             | Update::Note(_) => {}
         }
     }

@@ -315,6 +315,8 @@ fn there_is_nothing_to_compact_in_a_new_session() {
     let pty = Pty::xsh(&env, &[]);
     pty.settle();
     pty.line("/compact");
-    pty.wait_for_screen("a word about it", |screen| screen.to_lowercase().contains("nothing to"));
+    pty.wait_for_screen("a word about it", |screen| {
+        screen.to_lowercase().contains("nothing was compacted")
+    });
     assert!(provider.requests().is_empty());
 }

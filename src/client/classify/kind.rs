@@ -278,9 +278,9 @@ const ADVICE: &[(&[&str], &str)] = &[
 ];
 
 /// What the user can do next.
-pub(super) fn help(error: &ProviderError) -> Option<&'static str> {
+pub(super) fn help(error: &ProviderError) -> &'static str {
     let text = error.message.to_lowercase();
-    Some(match error.kind {
+    match error.kind {
         ErrorKind::Auth => {
             "check the API key and that it belongs to this base URL and region; `XSH_API_KEY` \
              overrides the provider's own variable"
@@ -302,7 +302,10 @@ pub(super) fn help(error: &ProviderError) -> Option<&'static str> {
             "shorten the history with `/compact`; if the model's window is smaller than xsh \
              believes, set `--context-window`"
         }
-        ErrorKind::InvalidRequest => return advice(&text),
+        ErrorKind::InvalidRequest => advice(&text).unwrap_or(
+            "check the model's name and settings with `xsh doctor`, or choose another model with \
+             `/model`; `--debug-log FILE` records what was sent",
+        ),
         ErrorKind::ContentFilter => "rephrase the request, or choose another model with `/model`",
         ErrorKind::ToolGeneration | ErrorKind::Incomplete => {
             "send it again; if it keeps happening, choose another model with `/model`"
@@ -317,7 +320,7 @@ pub(super) fn help(error: &ProviderError) -> Option<&'static str> {
         ErrorKind::Timeout => {
             "send it again; a slow model may need a longer limit in the configuration"
         }
-    })
+    }
 }
 
 fn advice(text: &str) -> Option<&'static str> {

@@ -4,10 +4,10 @@ use super::Secret;
 fn keys_that_cannot_be_sent_are_refused_with_the_reason() {
     let cases = [
         ("sk-abc_123.~", Ok("sk-abc_123.~")),
-        ("sk-abc\r\n", Ok("sk-abc")),
-        (" sk\u{a0}", Ok("sk")),
+        ("sk-abc\r\n", Err("it contains a line break at character 7")),
+        (" sk\u{a0}", Err("it contains a space at character 1")),
         ("", Err("it is empty")),
-        (" \n", Err("it is empty")),
+        (" \n", Err("it contains a space at character 1")),
         ("sk abc", Err("it contains a space at character 3")),
         ("sk\tabc", Err("it contains a space at character 3")),
         ("sk-a\nbc", Err("it contains a line break at character 5")),

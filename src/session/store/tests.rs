@@ -41,6 +41,11 @@ fn id_of(path: &Path) -> &str {
     path.file_stem().unwrap().to_str().unwrap()
 }
 
+/// A file time in 2040, as a broken clock leaves it.
+fn far_future() -> SystemTime {
+    SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(70 * 365 * 24)
+}
+
 #[test]
 fn nothing_is_written_before_the_first_event() {
     let place = Place::new();
@@ -70,8 +75,12 @@ fn the_latest_is_the_one_used_last_whatever_the_clock_says() {
     let second = place.session(&workspace, "second");
     let store = place.store(&workspace);
     let file = |id: &str| workspace.join(format!(".xsh/sessions/{id}.jsonl"));
-    let future = SystemTime::now() + std::time::Duration::from_secs(86_400);
-    fs::File::options().append(true).open(file(&first)).unwrap().set_modified(future).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(file(&first))
+        .unwrap()
+        .set_modified(far_future())
+        .unwrap();
     assert_eq!(store.find(None, None).unwrap(), file(&second));
     assert_eq!(store.find(None, Some(&second)).unwrap(), file(&first));
     fs::remove_file(workspace.join(".xsh/sessions/latest")).unwrap();
@@ -110,9 +119,8 @@ fn lists_are_newest_first_with_titles() {
     let workspace = place.workspace("app");
     place.session(&workspace, "first\nline two");
     let second = place.session(&workspace, "second");
-    let future = SystemTime::now() + std::time::Duration::from_secs(60);
     let file = workspace.join(format!(".xsh/sessions/{second}.jsonl"));
-    fs::File::options().append(true).open(file).unwrap().set_modified(future).unwrap();
+    fs::File::options().append(true).open(file).unwrap().set_modified(far_future()).unwrap();
     fs::write(workspace.join(".xsh/sessions/broken.jsonl"), "nonsense").unwrap();
     let (listed, total) = place.store(&workspace).list(false, 10);
     let titles: Vec<&str> = listed.iter().map(|listed| listed.title.as_str()).collect();

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 
-use super::{Cleaner, HOLD};
+use super::{Cleaner, HOLD, Lost};
 
-fn clean_pieces(pieces: &[&[u8]]) -> (String, u64) {
+fn clean_pieces(pieces: &[&[u8]]) -> (String, Lost) {
     let mut cleaner = Cleaner::default();
     let mut text = String::new();
     for piece in pieces {
         cleaner.push(piece, &mut |part| text.push_str(part));
     }
-    let replaced = cleaner.finish(&mut |part| text.push_str(part));
-    (text, replaced)
+    let lost = cleaner.finish(&mut |part| text.push_str(part));
+    (text, lost)
 }
 
 fn clean(bytes: &[u8]) -> String {
@@ -31,8 +31,9 @@ fn only_the_text_is_left() {
     check("\x1b[31\nnext", "\nnext");
     check("\x1b]never ended\nnext\n", "\nnext\n");
     check("\x1b", "");
-    check("10%\r50%\r100%\ndone\n", "100%\ndone\n");
-    check("first\nold\r\x1b[Knew", "first\nnew");
+    check("10%\r50%\r100%\ndone\n", "10%\n100%\ndone\n");
+    check("a\rb\nc\rd\n", "a\nb\nc\nd\n");
+    check("first\nold\r\x1b[Knew", "first\nold\nnew");
     check("dos\r\nline\r\r\n", "dos\nline\n");
     check("last\r", "last");
     check("_\x08x\x08\x08\x08y", "y");
@@ -43,9 +44,13 @@ fn only_the_text_is_left() {
 
 #[test]
 fn what_is_not_text_is_shown_and_counted() {
-    assert_eq!(clean_pieces(&[b"\xff\xfea\0"]), ("\u{fffd}\u{fffd}a\u{fffd}".to_owned(), 3));
-    assert_eq!(clean_pieces(&[b"\xe4\xb8"]), ("\u{fffd}".to_owned(), 2));
-    assert_eq!(clean_pieces(&["那🌍".as_bytes()]).1, 0);
+    let check = |bytes: &[u8], expected: &str, replaced: u64| {
+        let lost = Lost { replaced, states: 0 };
+        assert_eq!(clean_pieces(&[bytes]), (expected.to_owned(), lost));
+    };
+    check(b"\xff\xfea\0", "\u{fffd}\u{fffd}a\u{fffd}", 3);
+    check(b"\xe4\xb8", "\u{fffd}", 2);
+    check("那🌍".as_bytes(), "那🌍", 0);
 }
 
 #[test]
@@ -55,9 +60,11 @@ fn an_endless_string_sequence_does_not_swallow_the_output() {
 }
 
 #[test]
-fn progress_without_end_is_one_line() {
+fn progress_without_end_is_two_lines() {
     let bars: String = (0..100_000).map(|at| format!("{at} of 99999\r")).collect();
-    assert_eq!(clean(bars.as_bytes()), "99999 of 99999");
+    let (text, lost) = clean_pieces(&[bars.as_bytes()]);
+    assert_eq!(text, "0 of 99999\n99999 of 99999");
+    assert_eq!(lost, Lost { replaced: 0, states: 99_998 });
 }
 
 #[test]
@@ -70,7 +77,7 @@ fn an_endless_line_is_passed_on_in_pieces() {
     }
     cleaner.push(b"\rnext", &mut |part| passed += part.len());
     let mut last = String::new();
-    assert_eq!(cleaner.finish(&mut |part| last.push_str(part)), 0);
+    assert_eq!(cleaner.finish(&mut |part| last.push_str(part)), Lost::default());
     assert!(last.ends_with("é\nnext"), "a line that is out cannot be redrawn");
     assert_eq!(passed + last.len(), 2_000_000 + 5);
 }

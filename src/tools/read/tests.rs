@@ -1,3 +1,4 @@
+use crate::hash;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
@@ -19,7 +20,7 @@ fn check(content: impl AsRef<[u8]>, expected: &str) {
     assert_eq!(outcome.content, expected);
     assert!(!outcome.is_error);
     let known = fixture.known.borrow().get(&fixture.path("f")).cloned();
-    assert_eq!(known, Some(save::sha256(content.as_ref())));
+    assert_eq!(known, Some(hash::sha256(content.as_ref())));
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use crate::hash;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -50,7 +51,7 @@ fn a_new_file_is_created_with_its_folders() {
     let changes = fixture.journal.changes.lock().unwrap();
     let (change, before) = &changes[0];
     assert_eq!((&change.before, change.mode, before), (&None, None, &None));
-    assert_eq!(change.after, save::sha256(b"one\ntwo\n"));
+    assert_eq!(change.after, hash::sha256(b"one\ntwo\n"));
     assert_eq!(change.call_id, "call_1");
 }
 
@@ -76,7 +77,7 @@ fn replacing_says_what_changed() {
     assert_eq!(outcome.summary, "+2 −1");
     let changes = fixture.journal.changes.lock().unwrap();
     assert_eq!(changes[0].1.as_deref(), Some(&b"a\nb\nc\n"[..]));
-    assert_eq!(changes[0].0.before, Some(save::sha256(b"a\nb\nc\n")));
+    assert_eq!(changes[0].0.before, Some(hash::sha256(b"a\nb\nc\n")));
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn the_answer_alone_is_on_stdout() {
     let (out, err) = shown(&script::turn(), PlainOptions::default());
     assert_eq!(out, "The test passes now.\nDone.\n");
     insta::assert_snapshot!(err, @r"
+    instructions: AGENTS.md
     deepseek: 503 overloaded; asking again in 2.0 s (1 of 5)
     First I look.
     ● read src/main.rs  42 lines
@@ -33,6 +34,7 @@ fn verbose_adds_the_figures() {
     let (out, err) = shown(&script::turn(), options);
     assert_eq!(out, "The test passes now.\nDone.\n");
     insta::assert_snapshot!(err, @r"
+    instructions: AGENTS.md
     model deepseek-chat (deepseek), session 20260101T000000Z-abcd
     deepseek: 503 overloaded; asking again in 2.0 s (1 of 5)
     First I look.
