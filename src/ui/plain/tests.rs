@@ -24,6 +24,7 @@ fn the_answer_alone_is_on_stdout() {
     ● read src/main.rs  42 lines
     ● edit src/main.rs  1 replacement
     ✗ shell cargo test  denied: the mode is plan; ask the user to change it with --permission-mode
+    older messages compacted: 90k → 20k tokens
     warning: the log cannot be written
     ");
 }
@@ -41,6 +42,7 @@ fn verbose_adds_the_figures() {
     ● read src/main.rs  42 lines
     ● edit src/main.rs  1 replacement
     ✗ shell cargo test  denied: the mode is plan; ask the user to change it with --permission-mode
+    older messages compacted: 90k → 20k tokens
     warning: the log cannot be written
     2 steps · 12k in (75 % cached) · 340 out · context 9 % · 14 s · $0.0123
     ");
