@@ -49,7 +49,10 @@ pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) ->
     let mut warned = false;
     loop {
         let typed = match next.take() {
-            Some(text) => Typed::Line(Line::Text(text)),
+            Some(text) => {
+                note(shell, &format!("> {text}"));
+                Typed::Line(Line::Text(text))
+            }
             None => read(agent, shell).await,
         };
         let done = match typed {

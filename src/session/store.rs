@@ -204,12 +204,12 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
 
-/// Remembers the session as the one used last. Best effort: file times stand in for it.
+/// Remembers the session as the one used last. Best effort: file times stand in for it. A session
+/// that lies somewhere else leaves no mark there.
 pub fn note_latest(session: &Path, id: &str) {
-    if let Some(folder) = session
-        .parent()
-        .filter(|folder| folder.ends_with("sessions") || folder.join("latest").exists())
-    {
+    let among_sessions =
+        |folder: &&Path| folder.ancestors().take(2).any(|place| place.ends_with("sessions"));
+    if let Some(folder) = session.parent().filter(among_sessions) {
         let _ = replace(&folder.join("latest"), id);
     }
 }

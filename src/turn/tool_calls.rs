@@ -197,6 +197,13 @@ struct Running {
     cancel: CancellationToken,
 }
 
+impl Drop for Running {
+    /// Stops what still runs when the outcomes can no longer be recorded.
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
 struct Finished {
     index: usize,
     outcome: Outcome,
@@ -211,7 +218,7 @@ impl Running {
             outcomes: Vec::new(),
             journal,
             announce,
-            cancel: cancel.clone(),
+            cancel: cancel.child_token(),
         }
     }
 

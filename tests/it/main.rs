@@ -20,6 +20,7 @@ mod headless;
 mod history;
 mod layers;
 mod prompt;
+mod readme;
 mod repl;
 mod resume;
 mod retry;
