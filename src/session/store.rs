@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
+use walkdir::WalkDir;
 
 use super::log::{self, Log};
 use super::state::State;
@@ -264,8 +265,10 @@ fn is_plain_id(id: &str) -> bool {
     !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
+/// What lies directly in a folder; nothing where it cannot be read.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    let walk = WalkDir::new(folder).min_depth(1).max_depth(1);
+    walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

@@ -341,7 +341,7 @@ struct ChannelJournal {
 impl Journal for ChannelJournal {
     fn file_change(&self, change: FileChange, before: Option<&[u8]>) -> Result<(), String> {
         if let (Some(folder), Some(hash), Some(content)) = (&self.blobs, &change.before, before) {
-            blobs::keep(folder, hash, content)?;
+            blobs::keep(folder, hash, content).map_err(|error| format!("{error:#}"))?;
         }
         let (recorded, wait) = std::sync::mpsc::sync_channel(1);
         let gone = "xsh is shutting down";
