@@ -42,7 +42,9 @@ fn it_lists_the_kinds_of_event() {
     let mut known: Vec<&str> =
         kinds.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
     let mut told: Vec<String> = cells(&file("README.md"), "type");
-    told.iter_mut().for_each(|cell| *cell = cell.trim_matches('`').to_owned());
+    for cell in &mut told {
+        *cell = cell.trim_matches('`').to_owned();
+    }
     known.sort_unstable();
     told.sort_unstable();
     assert_eq!(told, known);
