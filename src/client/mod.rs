@@ -3,7 +3,7 @@
 //! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`decode`] (a response body to a
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
 //! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data). Effects:
-//! [`http`], [`discover`].
+//! [`http`], [`discover`], [`windows`].
 
 pub mod assemble;
 mod calls;
@@ -21,6 +21,7 @@ pub mod retry;
 pub mod sse;
 mod surrogate;
 pub mod think;
+pub mod windows;
 
 use std::future::Future;
 use std::pin::Pin;
