@@ -87,6 +87,10 @@ fn event(text: &mut String, record: &Record) {
             writeln!(text, "\n— model: {}/{}", model.provider, model.model)
         }
         Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
+        Event::Rewind(rewind) => {
+            let what = if rewind.conversation { "rewound" } else { "files put back" };
+            writeln!(text, "\n— {what} to before event {}", rewind.to_seq)
+        }
         Event::SystemPrompt(_)
         | Event::ToolStarted(_)
         | Event::Permission(_)

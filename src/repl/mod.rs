@@ -166,6 +166,14 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
             Ok(format!("{model} ({provider})"))
         }
         Command::Tools => Ok(lists::tools(&agent.tools())),
+        Command::Undo => agent.undo(),
+        Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
+        Command::Rewind(Some(to)) => {
+            let (number, scope) = commands::rewind_target(to)?;
+            agent.rewind(number, scope)
+        }
+        Command::Fork(None) => agent.fork(None),
+        Command::Fork(Some(to)) => agent.fork(Some(commands::number(to)?)),
         Command::Compact(_) | Command::Quit => Ok(String::new()),
     }
 }

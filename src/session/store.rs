@@ -96,6 +96,7 @@ impl Store {
             created_at: clock::now(),
             cwd: workspace.display().to_string(),
             xsh: env!("CARGO_PKG_VERSION").to_owned(),
+            forked_from: None,
         };
         let log = match &self.folder {
             None => Log::Unsaved,

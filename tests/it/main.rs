@@ -24,6 +24,7 @@ mod readme;
 mod repl;
 mod resume;
 mod retry;
+mod rewind;
 mod session;
 mod sessions_command;
 mod steps;
