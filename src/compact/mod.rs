@@ -40,7 +40,7 @@ pub(crate) async fn run(
     let outcome = match means {
         Means::Summary => {
             agent.show(Update::Compacting(trigger));
-            summarise(agent, trigger, None, tally, cancel).await?
+            summarise(agent, Wish { trigger, focus: None, into: None }, tally, cancel).await?
         }
         Means::Cut => cut_outputs(agent, trigger)?,
         Means::Digest => digest(agent, trigger)?,
@@ -65,15 +65,26 @@ struct Draft {
     replaced_bytes: usize,
 }
 
+/// What a summary is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish<'a> {
+    /// What set it off.
+    pub trigger: Trigger,
+    /// What the user wants it to be about.
+    pub focus: Option<&'a str>,
+    /// The window that the history must fit afterwards; none = that of the model in use.
+    pub into: Option<u64>,
+}
+
 /// Asks the model for a summary and puts it in the place of the old messages.
 pub(crate) async fn summarise(
     agent: &mut Agent,
-    trigger: Trigger,
-    focus: Option<&str>,
+    wish: Wish<'_>,
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<Result<Compaction, Refusal>, LogError> {
-    let Some(draft) = draft(agent, focus) else {
+    let trigger = wish.trigger;
+    let Some(draft) = draft(agent, wish) else {
         return Ok(Err("there is nothing that a summary could replace".to_owned()));
     };
     let reply =
@@ -103,14 +114,15 @@ pub(crate) async fn summarise(
     }
 }
 
-fn draft(agent: &Agent, focus: Option<&str>) -> Option<Draft> {
+fn draft(agent: &Agent, wish: Wish<'_>) -> Option<Draft> {
     let state = &agent.session.state;
     let tools_bytes = agent.envelope.tools.len();
-    let prompt = Message::User(prompt::compact(focus));
+    let prompt = Message::User(prompt::compact(wish.focus));
     let mut encoded = Vec::new();
-    request::encode(&prompt, agent.profile, &mut encoded);
+    request::encode(&prompt, agent.mind.profile, &mut encoded);
     let budget = agent.budget().unwrap_or_else(|| assumed_budget(state, tools_bytes));
-    let plan = plan::plan(state, budget, encoded.len())?;
+    let into = wish.into.unwrap_or(budget.window).min(budget.window);
+    let plan = plan::plan(state, budget, into, encoded.len())?;
     let replaced = state.encoded().first(plan.messages);
     let replaced_bytes = replaced.len() - state.encoded().first(0).len();
     let messages = [replaced, b",", &encoded].concat();
@@ -153,7 +165,7 @@ fn accept(reply: &Reply, draft: &Draft, state: &State) -> Result<(), Refusal> {
 
 /// Cuts long tool outputs in everything but the newest exchange, and in that one too when nothing
 /// else is left to cut.
-fn cut_outputs(
+pub(crate) fn cut_outputs(
     agent: &mut Agent,
     trigger: Trigger,
 ) -> Result<Result<Compaction, Refusal>, LogError> {
@@ -165,7 +177,10 @@ fn cut_outputs(
 }
 
 /// Replaces everything by a digest.
-fn digest(agent: &mut Agent, trigger: Trigger) -> Result<Result<Compaction, Refusal>, LogError> {
+pub(crate) fn digest(
+    agent: &mut Agent,
+    trigger: Trigger,
+) -> Result<Result<Compaction, Refusal>, LogError> {
     let messages = agent.session.state.history.len();
     mechanical(agent, messages, trigger, CompactionKind::Digest)
 }

@@ -9,6 +9,7 @@ pub mod endpoint;
 pub mod environment;
 pub mod file;
 pub mod instructions;
+pub mod keep;
 pub mod load;
 pub mod resolve;
 pub mod secret;

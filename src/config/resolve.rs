@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::environment::Environment;
 use super::file::{File, ModelValues, PriceValues, Seconds, Values};
 use super::switch::{Here, switched};
-use super::target::{Target, target};
-use super::{Config, Endpoint, Origin, Retry, Setting, Timeouts, endpoint};
+use super::target::{Target, target, usable};
+use super::{Choice, Config, Endpoint, Origin, Retry, Setting, Timeouts, endpoint};
 use crate::cli::Args;
 use crate::client::discover::Server;
 use crate::client::profile::models::{self, Model, Price};
@@ -103,12 +103,7 @@ pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
 
 /// What holds once another model is asked for in mid-session. A window that was said for all
 /// models in general stands back behind what is known about this one.
-pub fn switch(
-    args: &Args,
-    world: &World,
-    here: &Here<'_>,
-    name: &str,
-) -> Result<Config, Error> {
+pub fn switch(args: &Args, world: &World, here: &Here<'_>, name: &str) -> Result<Config, Error> {
     let sources = sources(args, world);
     let target = switched(&sources, here, name)?;
     let window = model_window(&sources, &target)
@@ -117,6 +112,19 @@ pub fn switch(
     // What there was to warn about at the start has been said then.
     let warnings = target.warnings.clone();
     Ok(Config { warnings, ..config(&sources, world, target, window) })
+}
+
+/// Every provider that could be asked: those with a key in the environment, then the sections of the
+/// user's file.
+pub fn providers(args: &Args, world: &World) -> Vec<Choice> {
+    let sources = sources(args, world);
+    let mut found = usable(&sources, |profile| !profile.is_local());
+    for (name, section) in world.user.iter().flat_map(|file| &file.values.providers) {
+        found.retain(|choice| choice.provider != *name);
+        let model = section.model.clone();
+        found.push(Choice { provider: name.clone(), model, sign: section.base_url.clone() });
+    }
+    found
 }
 
 fn sources<'a>(args: &'a Args, world: &'a World) -> Sources<'a> {

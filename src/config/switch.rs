@@ -4,7 +4,9 @@
 //! (`XSH_API_KEY`, a file's general key) stays with it, whatever is typed later.
 
 use super::resolve::Sources;
-use super::target::{Named, Place, Target, arrive, find, of_provider, sign, split, strip, usual_model};
+use super::target::{
+    Named, Place, Target, arrive, find, of_provider, sign, split, strip, usual_model,
+};
 use super::{Endpoint, Origin, Setting};
 use crate::client::profile::{ModelIds, Profile, models};
 use crate::error::Error;
@@ -14,8 +16,8 @@ use crate::error::Error;
 pub struct Here<'a> {
     /// The endpoint that the program started with.
     pub home: Option<&'a Endpoint>,
-    /// The endpoint in use.
-    pub now: &'a Endpoint,
+    /// The endpoint in use; none = the name must hold its provider.
+    pub now: Option<&'a Endpoint>,
     /// The ids that the endpoint in use is known to offer; empty where it was not asked.
     pub offered: &'a [String],
 }
@@ -33,9 +35,10 @@ pub(super) fn switched(
     }
     let model = Setting::new(name.to_owned(), Origin::Typed);
     let Some((provider, rest)) = leads_to(sources, here, &model) else {
-        return Ok(stay(here.now, Some(model)));
+        let now = here.now.ok_or_else(|| Error::usage("which provider?", "none is in use"))?;
+        return Ok(stay(now, Some(model)));
     };
-    let known = [Some(here.now), here.home].into_iter().flatten();
+    let known = [here.now, here.home].into_iter().flatten();
     if let Some(endpoint) = known.into_iter().find(|e| e.provider.value == provider.value.name()) {
         let model = match rest {
             Some(rest) => Some(strip(endpoint.profile, model, rest)),
@@ -43,7 +46,7 @@ pub(super) fn switched(
         };
         return Ok(stay(endpoint, model));
     }
-    let place = Place { chosen: false, ..of_provider(sources, &provider)? };
+    let place = of_provider(sources, &provider)?.found();
     let model = rest.map(|rest| strip(place.profile, model, rest));
     Ok(Target { choices: Vec::new(), ..arrive(sources, place, model)? })
 }
@@ -67,7 +70,8 @@ fn leads_to<'a>(
         return is_meant(sources, here, prefix.value).then_some((prefix, Some(rest)));
     }
     let found = find(sources, &model.value)?;
-    let is_model = models::find(here.now.profile.name, &model.value).is_some();
+    let now = here.now.map_or("", |now| now.profile.name);
+    let is_model = models::find(now, &model.value).is_some();
     let usable = match found {
         Named::Preset(profile) => has_sign(sources, profile),
         Named::Section(..) => true,
@@ -78,12 +82,15 @@ fn leads_to<'a>(
 /// Whether the name before the slash means the provider, and not the maker of a model that the
 /// provider in use offers as `maker/model`.
 fn is_meant(sources: &Sources<'_>, here: &Here<'_>, prefix: Named<'_>) -> bool {
-    let known = [Some(here.now), here.home];
-    let Named::Preset(profile) = prefix else { return true };
-    if known.into_iter().flatten().any(|known| known.provider.value == profile.name) {
+    let (Named::Preset(profile), Some(now)) = (prefix, here.now) else { return true };
+    if [Some(now), here.home]
+        .into_iter()
+        .flatten()
+        .any(|known| known.provider.value == profile.name)
+    {
         return true;
     }
-    match here.now.profile.model_ids {
+    match now.profile.model_ids {
         ModelIds::Plain => true,
         ModelIds::Mixed => has_sign(sources, profile),
         // All its ids look like this: only what it is known not to offer leads away.
@@ -97,4 +104,3 @@ fn is_meant(sources: &Sources<'_>, here: &Here<'_>, prefix: Named<'_>) -> bool {
 fn has_sign(sources: &Sources<'_>, profile: &Profile) -> bool {
     profile.is_local() || sign(sources, profile).is_some()
 }
-

@@ -30,7 +30,7 @@ pub(super) struct Place<'a> {
     /// The user's section that describes it.
     section: Option<&'a ProviderValues>,
     /// The user chose it; it was not merely found.
-    pub(super) chosen: bool,
+    chosen: bool,
 }
 
 /// A provider that has a name.
@@ -50,6 +50,11 @@ impl<'a> Named<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// The same, where no key that belongs to the choice of the start may follow.
+    pub(super) fn found(self) -> Self {
+        Self { chosen: false, ..self }
+    }
+
     /// The place of an endpoint that is known already.
     pub(super) fn of(endpoint: &Endpoint, named: Named<'a>) -> Self {
         let section = match named {
@@ -143,7 +148,10 @@ fn at_url<'a>(
 }
 
 /// The usual endpoint of a provider that was named.
-pub(super) fn of_provider<'a>(sources: &Sources<'a>, named: &Setting<Named<'a>>) -> Result<Place<'a>, Error> {
+pub(super) fn of_provider<'a>(
+    sources: &Sources<'a>,
+    named: &Setting<Named<'a>>,
+) -> Result<Place<'a>, Error> {
     match named.value {
         Named::Section(_, section) => {
             let origin = sources.user_origin();
@@ -249,18 +257,18 @@ fn automatic<'a>(
 
 /// The providers that could be used as well as the first one, where nothing was said.
 fn choices(sources: &Sources<'_>, model: Option<&Setting<String>>) -> Vec<Choice> {
-    if model.is_some() {
-        return Vec::new();
-    }
-    let usable = PROFILES.iter().filter(|profile| profile.automatic);
-    let found: Vec<Choice> = usable
-        .filter_map(|profile| {
-            let Some(Origin::Environment(sign)) = sign(sources, profile) else { return None };
-            let model = profile.default_model.map(str::to_owned);
-            Some(Choice { provider: profile.name.to_owned(), model, sign })
-        })
-        .collect();
-    if found.len() > 1 { found } else { Vec::new() }
+    let found = usable(sources, |profile| profile.automatic);
+    if found.len() > 1 && model.is_none() { found } else { Vec::new() }
+}
+
+/// Providers that a variable speaks for.
+pub(super) fn usable(sources: &Sources<'_>, allowed: impl Fn(&Profile) -> bool) -> Vec<Choice> {
+    let signed = PROFILES.iter().filter(|profile| allowed(profile)).filter_map(|profile| {
+        let Some(Origin::Environment(sign)) = sign(sources, profile) else { return None };
+        let model = profile.default_model.map(str::to_owned);
+        Some(Choice { provider: profile.name.to_owned(), model, sign })
+    });
+    signed.collect()
 }
 
 /// The variable that speaks for a provider: its key, or its endpoint.

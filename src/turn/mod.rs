@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Sent};
 use crate::client::request::Kind;
 use crate::client::{Failure, Request};
 use crate::compact;
@@ -54,6 +54,7 @@ pub(crate) async fn run(
         if cancel.is_cancelled() {
             input = Input::Interrupted;
         }
+        agent.take_window();
         let step = machine.next(input, fill(agent));
         let result = match step {
             Step::Done(finish) => break finish,
@@ -72,6 +73,7 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
+    agent.ask_window();
     let turn = agent.session.state.turn + 1;
     let content = prompt.to_owned();
     agent.session.record(Event::UserMessage(UserMessage {
@@ -109,8 +111,8 @@ async fn call_model(
     cancel: &CancellationToken,
 ) -> Result<Input, LogError> {
     let state = &agent.session.state;
-    let estimate =
-        crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
+    let tokens = state.size(agent.envelope.tools.len());
+    let sent = Sent { tokens, measured: state.is_measured() };
     let step = state.step + 1;
     let request = Request {
         body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
@@ -119,7 +121,8 @@ async fn call_model(
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
         Ok(mut reply) => {
             reply.usage = reply.usage.map(|usage| agent.priced(usage));
-            agent.warn_if_server_cuts(estimate, reply.usage);
+            agent.warn_if_server_cuts(sent, reply.usage);
+            agent.ask_window_again();
             record_reply(agent, reply, tally)
         }
         Err(Failure::Cancelled(partial)) => record_partial(agent, partial, tally),
@@ -164,8 +167,8 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let message = AssistantMessage {
         turn: state.turn,
         step: state.step + 1,
-        provider: agent.provider.clone(),
-        model: agent.envelope.model.clone(),
+        provider: agent.mind.provider.clone(),
+        model: agent.mind.name.clone(),
         reply,
         partial,
     };
@@ -176,6 +179,7 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 
 /// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
+    agent.take_window();
     let Finish { ending, detail, help } = finish;
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
@@ -195,7 +199,8 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         steps,
         usage,
         context: agent.session.state.size(agent.envelope.tools.len()),
-        window: agent.window.tokens,
+        window: agent.mind.window.tokens,
+        assumed: agent.mind.assumed_window(),
         duration: began.elapsed(),
         api_duration: tally.api,
         denied: tally.denied,

@@ -87,7 +87,7 @@ async fn attempt_once(
             Delta::ToolCall(name) => Update::ToolCallComing(name),
         });
     };
-    let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
+    let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
     (result, shown)
 }

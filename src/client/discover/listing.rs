@@ -113,7 +113,9 @@ pub fn is_same(id: &str, other: &str) -> bool {
 }
 
 fn entry(value: &Value) -> Option<Listed> {
-    let name = ["id", "model", "name", "key", "model_name"].iter().find_map(|key| value.get(key)?.as_str());
+    let name = ["id", "model", "name", "key", "model_name"]
+        .iter()
+        .find_map(|key| value.get(key)?.as_str());
     let id = value.as_str().or(name)?;
     let id = id.strip_prefix("models/").unwrap_or(id);
     let kind = ["type", "model_type"].iter().find_map(|key| value.get(key)?.as_str());
