@@ -65,6 +65,9 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
             let store = start::prepare(args)?.store;
             let text = match action {
                 Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
+                Some(SessionsAction::Search { words }) => {
+                    sessions::search(&store, *all, &words.join(" "))
+                }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
             out::print(&text);

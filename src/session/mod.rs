@@ -12,6 +12,7 @@ pub mod log;
 pub mod replaced;
 pub mod resume;
 pub mod rewind;
+pub mod search;
 pub mod state;
 pub mod store;
 

@@ -15,6 +15,7 @@ use rustix::fs::{Access, access};
 use walkdir::WalkDir;
 
 use super::log::{self, Log};
+use super::search::{Found, Query};
 use super::state::State;
 use super::{Session, clock};
 use crate::client::profile::Profile;
@@ -178,6 +179,24 @@ impl Store {
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
     pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
+        let files = self.files(all);
+        let total = files.len();
+        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
+        (listed.take(limit).collect(), total)
+    }
+
+    /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
+    pub fn search(&self, query: &Query, all: bool, limit: usize) -> Vec<(Listed, Found)> {
+        let files = self.files(all).into_iter();
+        let found = files.filter_map(|(modified, path)| {
+            let found = query.search(&path)?;
+            Some((listed(path, modified)?, found))
+        });
+        found.take(limit).collect()
+    }
+
+    /// The session files with their times, the newest first.
+    fn files(&self, all: bool) -> Vec<(SystemTime, PathBuf)> {
         let mut folders: Vec<PathBuf> = self.folders().map(Path::to_owned).collect();
         if all {
             folders.extend(self.other_folders());
@@ -190,9 +209,7 @@ impl Store {
             .map(|path| (modified(&path), path))
             .collect();
         files.sort_by(|a, b| b.cmp(a));
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+        files
     }
 }
 
