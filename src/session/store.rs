@@ -54,6 +54,17 @@ pub struct Listed {
     pub title: String,
 }
 
+/// The newest sessions, and how many files are not among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Newest first.
+    pub sessions: Vec<Listed>,
+    /// Files that are no session that this version can read.
+    pub unreadable: usize,
+    /// Files beyond the limit, not looked at.
+    pub older: usize,
+}
+
 impl Store {
     /// The store of a workspace, and a warning when nothing can be saved. Touches nothing.
     pub fn open(workspace: &Path, state_home: Option<&Path>, save: bool) -> (Self, Option<String>) {
@@ -105,6 +116,20 @@ impl Store {
             },
         };
         Session::new(header, State::new(profile), log)
+    }
+
+    /// The folder that a session works in: the recorded one. Where that is gone and the session
+    /// lies in this workspace, the folder was moved or renamed, and it is this one.
+    pub fn home(&self, session: &Path, recorded: &str, workspace: &Path) -> PathBuf {
+        let recorded = PathBuf::from(recorded);
+        if !recorded.is_dir() && self.holds(session) { workspace.to_owned() } else { recorded }
+    }
+
+    fn holds(&self, session: &Path) -> bool {
+        let folder = session.parent().and_then(|folder| fs::canonicalize(folder).ok());
+        folder.is_some_and(|folder| {
+            self.folders().any(|own| fs::canonicalize(own).is_ok_and(|own| own == folder))
+        })
     }
 
     fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
@@ -175,7 +200,7 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
+    pub fn list(&self, all: bool, limit: usize) -> Listing {
         let mut folders: Vec<PathBuf> = self.folders().map(Path::to_owned).collect();
         if all {
             folders.extend(self.other_folders());
@@ -188,9 +213,17 @@ impl Store {
             .map(|path| (modified(&path), path))
             .collect();
         files.sort_by(|a, b| b.cmp(a));
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+        let mut listing = Listing::default();
+        for (modified, path) in files {
+            if listing.sessions.len() == limit {
+                listing.older += 1;
+            } else if let Some(session) = listed(path, modified) {
+                listing.sessions.push(session);
+            } else {
+                listing.unreadable += 1;
+            }
+        }
+        listing
     }
 }
 
@@ -250,7 +283,8 @@ fn folder_name(workspace: &Path) -> String {
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
 fn can_hold(folder: &Path) -> bool {
-    let existing = folder.ancestors().find(|folder| folder.exists());
+    // A dangling link is in the way too.
+    let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
         folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     })

@@ -33,9 +33,9 @@ pub(crate) async fn call(
     loop {
         let (result, shown) = attempt_once(agent, (&request, audience), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(reply) => return Ok(reply),
+            Ok(reply) => return Ok(priced(agent, reply)),
             Err(failure) => match *failure {
-                Failure::Provider(error, partial) => (error, partial),
+                Failure::Provider(error, partial) => (error, priced(agent, partial)),
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
             },
         };
@@ -60,6 +60,11 @@ pub(crate) async fn call(
             }
         }
     }
+}
+
+fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+    reply.usage = reply.usage.map(|usage| agent.priced(usage));
+    reply
 }
 
 /// One attempt, and whether anything of it was shown.
