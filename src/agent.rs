@@ -8,7 +8,7 @@ mod rewind;
 mod window;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -212,12 +212,10 @@ impl Agent {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
         let resumed = resume::open(&path, self.mind.profile)?;
-        if Path::new(&resumed.session.header.cwd) != self.workspace.root {
-            return Err(Error::usage(
-                "this session belongs to another folder",
-                &resumed.session.header.cwd,
-            )
-            .help(format!("xsh --resume {}", resumed.session.header.id)));
+        let recorded = &resumed.session.header.cwd;
+        if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
+            return Err(Error::usage("this session belongs to another folder", recorded)
+                .help(format!("xsh --resume {}", resumed.session.header.id)));
         }
         let turns = resumed.session.state.turn;
         for warning in resumed.warnings {

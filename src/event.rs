@@ -345,6 +345,8 @@ struct AssistantLine<'a> {
     model: Cow<'a, str>,
     #[serde(default)]
     content: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raw_content: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     reasoning: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -370,6 +372,7 @@ impl AssistantMessage {
             provider: Cow::Borrowed(&self.provider),
             model: Cow::Borrowed(&self.model),
             content: Cow::Borrowed(&reply.content),
+            raw_content: reply.raw_content.as_deref().map(Cow::Borrowed),
             reasoning: Cow::Borrowed(&reply.reasoning),
             reasoning_field: reply.reasoning_field.as_deref().map(Cow::Borrowed),
             reasoning_details: reply.reasoning_details.as_ref().map(Cow::Borrowed),
@@ -391,6 +394,7 @@ impl From<AssistantLine<'_>> for AssistantMessage {
             partial: line.partial,
             reply: Reply {
                 content: line.content.into_owned(),
+                raw_content: line.raw_content.map(Cow::into_owned),
                 reasoning: line.reasoning.into_owned(),
                 reasoning_field: line.reasoning_field.map(Cow::into_owned),
                 reasoning_details: line.reasoning_details.map(Cow::into_owned),

@@ -59,8 +59,11 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
     };
     if let Some(path) = &wanted {
         let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
-        let home = PathBuf::from(&header.cwd);
-        if home != config.workspace {
+        let home = store.home(path, &header.cwd, &config.workspace);
+        if home != Path::new(&header.cwd) {
+            let (recorded, home) = (&header.cwd, home.display());
+            warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
+        } else if home != config.workspace {
             args = elsewhere(&args, &home)?;
             world = load::world(&args, Environment::read())?;
             config = resolve(&args, &world)?;

@@ -72,7 +72,7 @@ pub const TABLE: &[Entry] = &[
     entry("/effort", &[], "[LEVEL]", "how hard the model thinks", Command::Effort),
     entry("/undo", &[], "", "take back the last turn, its files too", |_| Command::Undo),
     entry("/rewind", &[], "[N [conversation|files]]", "go back before message N", Command::Rewind),
-    entry("/fork", &[], "[N]", "go on in a new session, from before message N", Command::Fork),
+    entry("/fork", &[], "[N]", "go on in a new session", Command::Fork),
     entry("/tools", &[], "", "list the tools of the model", |_| Command::Tools),
     entry("/quit", &["/exit", "/q"], "", "end the program", |_| Command::Quit),
 ];
@@ -160,7 +160,7 @@ pub fn help() -> String {
             [] => String::new(),
             names => format!(" (also {})", names.join(", ")),
         };
-        text.extend([&format!("  {usage:<34} "), entry.help, &aliases, "\n"]);
+        text.extend([&format!("  {usage:<33} "), entry.help, &aliases, "\n"]);
     }
     text.push_str(KEYS);
     text

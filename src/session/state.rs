@@ -340,7 +340,11 @@ impl State {
                 let place = place.start.min(self.history.len())..place.end.min(self.history.len());
                 self.history.splice(place, old);
             }
-            let kept = self.history.iter().take_while(|entry| entry.seq < to_seq).count();
+            let mut kept = self.history.iter().take_while(|entry| entry.seq < to_seq).count();
+            // A point inside a group: the reply goes together with its results.
+            while self.is_result(kept) {
+                kept -= 1;
+            }
             self.history.truncate(kept);
             self.requests.retain(|(seq, _)| *seq < to_seq);
             self.measured = None;

@@ -15,6 +15,7 @@ use rustix::fs::{Access, access};
 use walkdir::WalkDir;
 
 use super::log::{self, Log};
+use super::search::{Found, Query};
 use super::state::State;
 use super::{Session, clock};
 use crate::client::profile::Profile;
@@ -53,6 +54,17 @@ pub struct Listed {
     pub cwd: String,
     /// The first message, in one line.
     pub title: String,
+}
+
+/// The newest sessions, and how many files are not among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Newest first.
+    pub sessions: Vec<Listed>,
+    /// Files that are no session that this version can read.
+    pub unreadable: usize,
+    /// Files beyond the limit, not looked at.
+    pub older: usize,
 }
 
 impl Store {
@@ -107,6 +119,20 @@ impl Store {
             },
         };
         Session::new(header, State::new(profile), log)
+    }
+
+    /// The folder that a session works in: the recorded one. Where that is gone and the session
+    /// lies in this workspace, the folder was moved or renamed, and it is this one.
+    pub fn home(&self, session: &Path, recorded: &str, workspace: &Path) -> PathBuf {
+        let recorded = PathBuf::from(recorded);
+        if !recorded.is_dir() && self.holds(session) { workspace.to_owned() } else { recorded }
+    }
+
+    fn holds(&self, session: &Path) -> bool {
+        let folder = session.parent().and_then(|folder| fs::canonicalize(folder).ok());
+        folder.is_some_and(|folder| {
+            self.folders().any(|own| fs::canonicalize(own).is_ok_and(|own| own == folder))
+        })
     }
 
     fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
@@ -177,7 +203,32 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
+    pub fn list(&self, all: bool, limit: usize) -> Listing {
+        let mut listing = Listing::default();
+        for (modified, path) in self.files(all) {
+            if listing.sessions.len() == limit {
+                listing.older += 1;
+            } else if let Some(session) = listed(path, modified) {
+                listing.sessions.push(session);
+            } else {
+                listing.unreadable += 1;
+            }
+        }
+        listing
+    }
+
+    /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
+    pub fn search(&self, query: &Query, all: bool, limit: usize) -> Vec<(Listed, Found)> {
+        let files = self.files(all).into_iter();
+        let found = files.filter_map(|(modified, path)| {
+            let found = query.search(&path)?;
+            Some((listed(path, modified)?, found))
+        });
+        found.take(limit).collect()
+    }
+
+    /// The session files with their times, the newest first.
+    fn files(&self, all: bool) -> Vec<(SystemTime, PathBuf)> {
         let mut folders: Vec<PathBuf> = self.folders().map(Path::to_owned).collect();
         if all {
             folders.extend(self.other_folders());
@@ -190,9 +241,7 @@ impl Store {
             .map(|path| (modified(&path), path))
             .collect();
         files.sort_by(|a, b| b.cmp(a));
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+        files
     }
 }
 
@@ -252,7 +301,8 @@ fn folder_name(workspace: &Path) -> String {
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
 fn can_hold(folder: &Path) -> bool {
-    let existing = folder.ancestors().find(|folder| folder.exists());
+    // A dangling link is in the way too.
+    let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
         folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     })

@@ -8,6 +8,7 @@ pub mod machine;
 pub(crate) mod model_call;
 pub mod repeat;
 pub mod schedule;
+mod text_calls;
 mod tool_calls;
 
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use crate::message::{Reply, Usage};
 use crate::session::log::LogError;
 use crate::update::{TurnSummary, Update};
 use machine::{Fill, Finish, Input, Machine, Step};
-use model_call::Audience;
+use model_call::{Answer, Audience};
 
 /// What a turn adds up besides its events.
 #[derive(Default)]
@@ -74,9 +75,9 @@ fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
     agent.ask_window();
-    let turn = agent.session.state.turn + 1;
+    let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
-    agent.session.record(Event::UserMessage(UserMessage {
+    agent.session.propose(Event::UserMessage(UserMessage {
         turn,
         content,
         author: Author::User,
@@ -113,16 +114,21 @@ async fn call_model(
     let state = &agent.session.state;
     let tokens = state.size(agent.envelope.tools.len());
     let sent = Sent { tokens, measured: state.is_measured() };
-    let step = state.step + 1;
+    let step = state.step.saturating_add(1);
+    let id_prefix = format!("call_{}_{step}_", state.turn);
     let request = Request {
         body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
-        id_prefix: format!("call_{}_{step}_", state.turn),
+        id_prefix: id_prefix.clone(),
     };
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
-        Ok(mut reply) => {
-            reply.usage = reply.usage.map(|usage| agent.priced(usage));
+        Ok(Answer { mut reply, held }) => {
             agent.warn_if_server_cuts(sent, reply.usage);
             agent.ask_window_again();
+            if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
+                tally.answer.clear();
+                record_message(agent, reply, false)?;
+                return Ok(Input::Miswritten);
+            }
             record_reply(agent, reply, tally)
         }
         Err(Failure::Cancelled(partial)) => record_partial(agent, partial, tally),
@@ -166,7 +172,7 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let state = &agent.session.state;
     let message = AssistantMessage {
         turn: state.turn,
-        step: state.step + 1,
+        step: state.step.saturating_add(1),
         provider: agent.mind.provider.clone(),
         model: agent.mind.name.clone(),
         reply,

@@ -40,6 +40,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("client::retry", 1),
     ("client::sse", 1),
     ("client::surrogate", 1),
+    ("client::textcalls", 1),
     ("client::think", 1),
     ("prompt", 1),
     ("tools::arguments", 1),

@@ -30,5 +30,6 @@ mod sessions_command;
 mod steps;
 mod stream;
 mod support;
+mod text_calls;
 mod tools_files;
 mod tools_shell;

@@ -46,7 +46,8 @@ fn the_history_is_private_and_selective() {
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(path.parent().unwrap()), 0o700);
-    let again = Reader::new(reader.options.clone(), (Arc::new(Tty::new()), super::Names::default()));
+    let again =
+        Reader::new(reader.options.clone(), (Arc::new(Tty::new()), super::Names::default()));
     let kept: Vec<_> = again.editor.unwrap().history().iter().cloned().collect();
     assert_eq!(kept, ["first", "two\nlines \\ here", "last"]);
 }
