@@ -104,3 +104,6 @@ fn is_meant(sources: &Sources<'_>, here: &Here<'_>, prefix: Named<'_>) -> bool {
 fn has_sign(sources: &Sources<'_>, profile: &Profile) -> bool {
     profile.is_local() || sign(sources, profile).is_some()
 }
+
+#[cfg(test)]
+mod tests;
