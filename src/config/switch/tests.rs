@@ -65,7 +65,11 @@ fn names_lead_to_models_here_and_elsewhere() {
         ("", "mine/other", "mine https://mine.example/v1 other mi"),
         ("", "mine", "mine https://mine.example/v1 m1 mi"),
         ("", "deepseek", "deepseek https://api.deepseek.com deepseek-flash ds"),
-        ("", "openrouter/x-ai/grok-4.7", "openrouter https://openrouter.ai/api/v1 x-ai/grok-4.7 or"),
+        (
+            "",
+            "openrouter/x-ai/grok-4.7",
+            "openrouter https://openrouter.ai/api/v1 x-ai/grok-4.7 or",
+        ),
         ("", "unheard/of", "deepseek https://api.deepseek.com unheard/of ds"),
         ("", "mistral/devstral-2512", "mistral https://api.mistral.ai/v1 devstral-2512 -"),
         ("", "mistral", "deepseek https://api.deepseek.com mistral ds"),
@@ -76,11 +80,7 @@ fn names_lead_to_models_here_and_elsewhere() {
             "openai/gpt-6-sol",
             "openrouter https://openrouter.ai/api/v1 openai/gpt-6-sol or",
         ),
-        (
-            "--provider openrouter",
-            "ollama/qwen",
-            "ollama http://127.0.0.1:11434/v1 qwen -",
-        ),
+        ("--provider openrouter", "ollama/qwen", "ollama http://127.0.0.1:11434/v1 qwen -"),
         ("--provider openrouter", "mine/x", "mine https://mine.example/v1 x mi"),
     ] {
         assert_eq!(switched(line, ALL, false, typed), expected, "{line} {typed} {deepseek}");
