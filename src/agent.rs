@@ -249,11 +249,8 @@ impl Agent {
         let resumed = resume::open(&path, self.profile)?;
         let recorded = &resumed.session.header.cwd;
         if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
-            return Err(Error::usage(
-                "this session belongs to another folder",
-                recorded,
-            )
-            .help(format!("xsh --resume {}", resumed.session.header.id)));
+            return Err(Error::usage("this session belongs to another folder", recorded)
+                .help(format!("xsh --resume {}", resumed.session.header.id)));
         }
         let turns = resumed.session.state.turn;
         for warning in resumed.warnings {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::cli::{Args, Prompt};
 use crate::error::{Error, Exit};
+use crate::prompt;
 use crate::repl::drive::{Driven, unattended};
 use crate::repl::signals::Signals;
 use crate::ui::{Handle, figures, out};
@@ -20,10 +21,7 @@ const STDIN_WITHIN: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// The prompt of a headless run, with a piped stdin added as context. The second value is a warning.
 /// Whoever writes to stdin may take any time: a signal ends the waiting.
-pub async fn prompt(
-    args: &Args,
-    signals: &mut Signals,
-) -> Result<(String, Option<String>), Error> {
+pub async fn prompt(args: &Args, signals: &mut Signals) -> Result<(String, Option<String>), Error> {
     let args = args.clone();
     let read = tokio::task::spawn_blocking(move || read_prompt(&args));
     tokio::select! {
@@ -44,7 +42,7 @@ fn read_prompt(args: &Args) -> Result<(String, Option<String>), Error> {
         Prompt::Text(text) if stdin.is_terminal() => (text, None),
         Prompt::Text(text) => match piped_context()? {
             Piped::Text(context, warning) if !context.trim().is_empty() => {
-                (format!("{text}\n\n<stdin>\n{context}\n</stdin>"), warning)
+                (prompt::with_context(&text, &context), warning)
             }
             Piped::Text(_, warning) => (text, warning),
             Piped::Silent => {

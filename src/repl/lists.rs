@@ -2,6 +2,7 @@
 
 use crate::agent::ContextReport;
 use crate::ui::figures::tokens;
+use crate::ui::sanitize;
 
 /// A session in the list of `/sessions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub(super) fn sessions(sessions: &[SessionLine], current: &str) -> String {
     }
     let lines = sessions.iter().map(|session| {
         let mark = if session.id == current { '*' } else { ' ' };
-        format!("{mark} {}  {}  {}", session.id, session.when, session.title)
+        let title = sanitize::line(&session.title);
+        format!("{mark} {}  {}  {title}", session.id, session.when)
     });
     lines.collect::<Vec<_>>().join("\n")
 }
