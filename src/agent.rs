@@ -3,6 +3,8 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+mod rewind;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
+pub use rewind::Scope;
 
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]

@@ -91,7 +91,7 @@ pub(crate) async fn summarise(
         match model_call::call(agent, (draft.request.clone(), Audience::Nobody), tally, cancel)
             .await
         {
-            Ok(reply) => reply,
+            Ok(answer) => answer.reply,
             Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
             Err(Failure::Provider(error, _)) => {
                 agent.learn_window(&error);

@@ -8,6 +8,7 @@ pub mod machine;
 pub(crate) mod model_call;
 pub mod repeat;
 pub mod schedule;
+mod text_calls;
 mod tool_calls;
 
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use crate::message::{Reply, Usage};
 use crate::session::log::LogError;
 use crate::update::{TurnSummary, Update};
 use machine::{Fill, Finish, Input, Machine, Step};
-use model_call::Audience;
+use model_call::{Answer, Audience};
 
 /// What a turn adds up besides its events.
 #[derive(Default)]
@@ -112,13 +113,19 @@ async fn call_model(
     let estimate =
         crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
     let step = state.step.saturating_add(1);
+    let id_prefix = format!("call_{}_{step}_", state.turn);
     let request = Request {
         body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
-        id_prefix: format!("call_{}_{step}_", state.turn),
+        id_prefix: id_prefix.clone(),
     };
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
-        Ok(reply) => {
+        Ok(Answer { mut reply, held }) => {
             agent.warn_if_server_cuts(estimate, reply.usage);
+            if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
+                tally.answer.clear();
+                record_message(agent, reply, false)?;
+                return Ok(Input::Miswritten);
+            }
             record_reply(agent, reply, tally)
         }
         Err(Failure::Cancelled(partial)) => record_partial(agent, partial, tally),
