@@ -187,13 +187,14 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
     agent.take_window();
     let Finish { ending, detail, help } = finish;
+    let answered = tool_calls::answer_rest(agent);
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
     let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
-    let saved =
-        agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
+    let recorded = agent.session.record(Event::TurnFinished(finished));
+    let saved = answered.and(recorded).and_then(|_| agent.session.sync());
     if let Err(error) = saved {
         agent.show(Update::Warning(log_failed(&error)));
     }
