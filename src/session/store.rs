@@ -322,8 +322,14 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
+/// The session files of a folder. What is no regular file may never answer, so it does not count.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
-    entries(folder).filter(|path| is_session_file(path)).collect()
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => entry.path().is_file(),
+        kind => kind.is_ok_and(|kind| kind.is_file()),
+    });
+    files.map(|entry| entry.path()).filter(|path| is_session_file(path)).collect()
 }
 
 fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {
