@@ -15,7 +15,7 @@ use rustix::fs::{Access, access};
 
 use super::log::{self, Log};
 use super::state::State;
-use super::{Session, clock};
+use super::{Session, clock, leftovers};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, FORMAT_VERSION, Header, Record};
@@ -204,6 +204,17 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
 
+/// Removes what the session that was used last left half made, if it was killed. The new session is
+/// in the same folder.
+pub(super) fn tidy_latest(new_session: &Path) {
+    let Some(folder) = new_session.parent() else { return };
+    let id = fs::read_to_string(folder.join("latest")).unwrap_or_default();
+    let id = id.trim();
+    if is_plain_id(id) {
+        leftovers::remove_if_abandoned(&folder.join(format!("{id}.jsonl")), id);
+    }
+}
+
 /// Remembers the session as the one used last. Best effort: file times stand in for it.
 pub fn note_latest(session: &Path, id: &str) {
     if let Some(folder) = session
@@ -223,7 +234,8 @@ pub(super) fn note_workspace(index: &Path, cwd: &str) {
 }
 
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    // Always the same name: what a killed process leaves is used up by the next one.
+    let temporary = path.with_extension("part");
     write_private(&temporary, text).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
     })
