@@ -90,11 +90,13 @@ fn reply(number: usize, workspace: &Path) -> Reply {
     }
 }
 
-/// A command that leaves one line in a file of its own, and that has a child which would stay for
-/// minutes if nobody ended it.
+/// A command that leaves one line in a file of its own. It has a child in another session, and if
+/// its parent is gone it stays for minutes, unless somebody ends them both.
 fn effect(id: &str) -> Call {
-    let command =
-        format!("echo x >> count-{id}; sleep 300 & sleep 0.02; kill $!; wait; echo done {id}");
+    let command = format!(
+        "echo x >> count-{id}; setsid sleep 300 & sleep 0.02; kill -0 $PPID || sleep 300; kill $!; \
+         wait; echo done {id}"
+    );
     shell(id, &command)
 }
 
