@@ -30,7 +30,9 @@ for group in $groups; do kill -KILL "-$group"; done
 [ -d /proc/self ] || exit
 round=0
 # Until no new one appears; one that hangs in the kernel is given up.
-while found=$(grep -lsF "$1" /proc/[0-9]*/environ) && [ $round -lt 100 ]; do
+while [ $round -lt 100 ]; do
+    found=$(grep -lsF "$1" /proc/[0-9]*/environ)
+    [ -n "$found" ] || exit
     for file in $found; do
         file=${file#/proc/}
         kill -KILL "${file%/environ}"
