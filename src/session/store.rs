@@ -133,7 +133,8 @@ impl Store {
         }
         found.sort();
         let stem_is = |path: &Path| path.file_stem().and_then(|s| s.to_str()) == except;
-        found.into_iter().rev().map(|(_, path)| path).find(|path| !stem_is(path)).ok_or_else(|| {
+        let usable = |path: &PathBuf| !stem_is(path) && has_first_line(path);
+        found.into_iter().rev().map(|(_, path)| path).find(usable).ok_or_else(|| {
             Error::usage("nothing to resume", "there is no saved session of this workspace").help(
                 "start one with `xsh`; `xsh sessions list --all` shows those of other folders",
             )
@@ -282,6 +283,15 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     entries(folder).filter(|path| is_session_file(path)).collect()
+}
+
+/// False for a session that was killed while its file was made: there is nothing to go on with.
+fn has_first_line(path: &Path) -> bool {
+    let mut line = Vec::new();
+    let read = fs::File::open(path).and_then(|file| {
+        BufReader::with_capacity(4096, file).take(TITLE_WINDOW).read_until(b'\n', &mut line)
+    });
+    read.is_ok() && line.ends_with(b"\n")
 }
 
 fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {

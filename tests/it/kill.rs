@@ -72,6 +72,14 @@ struct Victim {
     checks: Checks,
 }
 
+impl Drop for Victim {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.env.keep();
+        }
+    }
+}
+
 /// How a run came to its end.
 enum Fate {
     Killed,

@@ -80,7 +80,7 @@ impl Checks {
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.file_name().to_str().map(str::to_owned))
-            .filter(|name| [".tmp", ".part", ".lock"].iter().any(|end| name.ends_with(end)))
+            .filter(|name| [".tmp", ".part"].iter().any(|end| name.ends_with(end)))
             .collect();
         assert!(strays.is_empty(), "left behind: {strays:?}");
     }
