@@ -3,8 +3,10 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+mod rewind;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -30,6 +32,7 @@ use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
+pub use rewind::Scope;
 
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]
@@ -247,12 +250,10 @@ impl Agent {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
         let resumed = resume::open(&path, self.profile)?;
-        if Path::new(&resumed.session.header.cwd) != self.workspace.root {
-            return Err(Error::usage(
-                "this session belongs to another folder",
-                &resumed.session.header.cwd,
-            )
-            .help(format!("xsh --resume {}", resumed.session.header.id)));
+        let recorded = &resumed.session.header.cwd;
+        if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
+            return Err(Error::usage("this session belongs to another folder", recorded)
+                .help(format!("xsh --resume {}", resumed.session.header.id)));
         }
         let turns = resumed.session.state.turn;
         for warning in resumed.warnings {

@@ -23,6 +23,7 @@ use crate::ui::json::{self, Format, Json};
 use crate::ui::plain::{Plain, PlainOptions};
 use crate::ui::terminal::{Terminal, TerminalOptions};
 use crate::ui::{self, Handle, out};
+use crate::update::Update;
 
 /// How long the process waits, when it ends, for tools that were told to stop.
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
@@ -40,7 +41,8 @@ pub fn run(args: &Args) -> Exit {
     done.unwrap_or_else(|error| {
         if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson))
         {
-            out::print_bytes(json::error_result(&error).as_bytes());
+            // Where stdout is what failed, stderr still tells.
+            let _ = out::print_bytes(json::error_result(&error).as_bytes());
         }
         out::print_error(&error);
         error.exit
@@ -64,21 +66,19 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
             let store = start::prepare(args)?.store;
             let text = match action {
                 Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
+                Some(SessionsAction::Search { words }) => {
+                    sessions::search(&store, *all, &words.join(" "))
+                }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
-            out::print(&text);
-            Ok(Exit::Done)
+            out::print(&text).map(|()| Exit::Done)
         }
         Command::Models => with_runtime(list_models(args)),
         Command::Doctor => with_runtime(examine(args)),
         Command::Completions { shell } => {
-            out::print_bytes(&generate::completions(*shell));
-            Ok(Exit::Done)
+            out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
-        Command::Man => {
-            out::print_bytes(&generate::man()?);
-            Ok(Exit::Done)
-        }
+        Command::Man => out::print_bytes(&generate::man()?).map(|()| Exit::Done),
     }
 }
 
@@ -95,12 +95,12 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
             base_url: &endpoint.base_url.value,
             models: &listed,
             current: model,
-        }));
+        }))?;
     }
     for server in &servers {
         let known = config.endpoint.as_ref().map(|endpoint| &endpoint.base_url.value);
         if known != Some(&server.base_url) {
-            out::print(&models::table(&models::Offer::of_server(server, &config)));
+            out::print(&models::table(&models::Offer::of_server(server, &config)))?;
         }
     }
     if !configured && servers.is_empty() {
@@ -130,8 +130,7 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
-    out::print(&text);
-    Ok(exit)
+    out::print(&text).map(|()| exit)
 }
 
 async fn converse(args: &Args) -> Result<Exit, Error> {
@@ -148,7 +147,7 @@ async fn converse(args: &Args) -> Result<Exit, Error> {
 /// One turn, with the answer on stdout.
 async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    let (prompt, warning) = headless::prompt(args)?;
+    let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
     start::discover(&mut start.config).await;
     let screen = headless_screen(args)?;
@@ -181,7 +180,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     start.config.permission_mode.value = Mode::Auto;
     let screen = person_screen(&args, &start.config)?;
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
-    headless::run(&mut agent, demo::PROMPT, signals, &screen).await
+    screen.show(Update::Note(format!("> {}", demo::PROMPT)));
+    let exit = headless::run(&mut agent, demo::PROMPT, signals, &screen).await?;
+    screen.show(Update::Note(demo::farewell(&args.work.directory.unwrap_or_default())));
+    Ok(exit)
 }
 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
@@ -216,8 +218,7 @@ fn wires(
 
 fn session_lister(store: Store) -> repl::ListSessions {
     Box::new(move || {
-        let (listed, _) = store.list(false, SESSIONS_SHOWN);
-        Ok(listed.into_iter().map(session_line).collect())
+        Ok(store.list(false, SESSIONS_SHOWN).sessions.into_iter().map(session_line).collect())
     })
 }
 

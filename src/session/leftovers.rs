@@ -2,7 +2,8 @@
 //!
 //! A change of a user's file goes through a temporary file beside it, and the log announces the
 //! change before that file is made. So the end of the log of a session that was killed says where
-//! one may lie: in the folder of a change whose call has no result. Its name holds the session's id,
+//! one may lie: in the folder of a change whose call has no result, or of a file that was being put
+//! back. Its name holds the session's id,
 //! so that nobody else's file is ever taken for it.
 
 use std::collections::BTreeMap;
@@ -61,16 +62,21 @@ fn remove_files(folder: Option<&Path>, is_leftover: impl Fn(&str) -> bool) {
 /// The files of announced changes whose calls have no result, from the end of a log.
 fn unfinished_changes(log: &Path) -> Vec<PathBuf> {
     let mut changes = BTreeMap::new();
+    let mut put_back = Vec::new();
     for line in tail(log).unwrap_or_default().split(|&byte| byte == b'\n') {
         let Ok(record) = Record::from_line(line) else { continue };
         if let Event::ToolResult(result) = &record.event {
             changes.remove(&result.call_id);
         }
+        put_back.clear();
         if let Event::FileChange(change) = record.event {
             changes.insert(change.call_id, PathBuf::from(change.path));
+        } else if let Event::Rewind(rewind) = record.event {
+            put_back = rewind.files.into_iter().map(|file| PathBuf::from(file.path)).collect();
         }
     }
-    changes.into_values().collect()
+    put_back.extend(changes.into_values());
+    put_back
 }
 
 fn tail(log: &Path) -> std::io::Result<Vec<u8>> {

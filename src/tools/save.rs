@@ -127,6 +127,24 @@ pub fn commit(
     Ok(Saved { seen, notes })
 }
 
+/// Puts an earlier content and mode in the place of what is there now, or removes the file. On an
+/// error the file is as it was.
+pub fn put_back(
+    session_id: &str,
+    path: &Path,
+    content: Option<&[u8]>,
+    mode: Option<u32>,
+) -> io::Result<()> {
+    let Some(content) = content else { return fs::remove_file(path) };
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let mut file = temporary(session_id, path, 0o600)?;
+    file.write_all(content)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode.unwrap_or(0o644)))?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
 /// A read-only file is somebody's wish; a rename would walk over it.
 fn require_writable(path: &Resolved, before: &OnDisk) -> Result<(), String> {
     let mode = before.meta.mode() & 0o7777;
@@ -152,13 +170,9 @@ fn write_temporary(
     before: Option<&OnDisk>,
     after: &[u8],
 ) -> io::Result<(NamedTempFile, Vec<String>)> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    let prefix = leftovers::temporary_prefix(session_id);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
     // A new file gets what the umask leaves; a replacement stays private until it has its mode.
     let first_mode = if before.is_some() { 0o600 } else { 0o666 };
-    let mut file = builder.permissions(Permissions::from_mode(first_mode)).tempfile_in(folder)?;
+    let mut file = temporary(session_id, target, first_mode)?;
     file.write_all(after)?;
     let notes = match before {
         Some(before) => keep_attributes(target, file.as_file(), &before.meta)?,
@@ -166,6 +180,15 @@ fn write_temporary(
     };
     file.as_file().sync_all()?;
     Ok((file, notes))
+}
+
+/// An empty file beside another, under a name by which it is known if it is left behind.
+fn temporary(session_id: &str, target: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let prefix = leftovers::temporary_prefix(session_id);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    builder.permissions(Permissions::from_mode(mode)).tempfile_in(folder)
 }
 
 fn keep_attributes(target: &Path, file: &File, old: &Metadata) -> io::Result<Vec<String>> {

@@ -193,7 +193,7 @@ impl Growth {
             file.seek(SeekFrom::Start(self.at)).expect("the session");
             file.read_to_end(&mut new).expect("the session");
             self.at += new.len() as u64;
-            self.lines += new.iter().filter(|byte| **byte == b'\n').count();
+            self.lines += new.split(|byte| *byte == b'\n').count() - 1;
         }
         self.lines
     }

@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("turn::repeat", 1),
     ("turn::schedule", 1),
     ("session::encoded", 1),
+    ("session::replaced", 1),
     ("session::state", 1),
     ("policy", 1),
     ("mask", 1),

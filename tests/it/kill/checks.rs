@@ -1,6 +1,7 @@
 //! What must hold after every kill.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -158,10 +159,17 @@ fn files_are_whole(env: &Env, events: &[Value], context: &str) {
     let known: BTreeSet<&str> =
         of(events, "file_change").map(|event| text(event, "after")).collect();
     for content in changed {
-        let hash: String =
-            Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = sha256(&content);
         assert!(known.contains(&*hash), "{context}: a change that is not in the log: {content}");
     }
+}
+
+fn sha256(content: &str) -> String {
+    let mut hex = String::new();
+    for byte in Sha256::digest(content) {
+        write!(hex, "{byte:02x}").expect("a string takes everything");
+    }
+    hex
 }
 
 /// Each command has run once at most, and only after the log said so.

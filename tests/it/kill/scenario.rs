@@ -48,7 +48,8 @@ impl Scenario {
 
     /// Puts the files there that the model works on.
     pub fn prepare(&self, env: &Env) {
-        *self.workspace.lock().unwrap_or_else(PoisonError::into_inner) = env.workspace().to_owned();
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        env.workspace().clone_into(&mut workspace);
         env.write(STORY, story(0));
         env.write(NOTES, notes(0));
         env.write("README.md", "A project with a story.\n");
