@@ -57,6 +57,23 @@ pub(crate) async fn run(
     Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
 }
 
+/// Answers the calls that are still open when a turn ends: the user interrupted, or a filter struck,
+/// before they could run. What waits for a disk to be written has its answer already.
+pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
+    if agent.session.has_backlog() {
+        return Ok(());
+    }
+    let calls: Vec<ToolCall> =
+        agent.session.state.unanswered().iter().map(|open| open.call.clone()).collect();
+    for call in calls {
+        let shown = prepare(agent, &call).shown;
+        let outcome =
+            Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
+        record_outcome(agent, shown, Finished { index: 0, outcome, duration: Duration::ZERO })?;
+    }
+    Ok(())
+}
+
 impl Plan {
     fn only_reads(&self) -> bool {
         match self {
