@@ -75,6 +75,7 @@ fn search(workspace: &Workspace, pattern: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = ToolContext {
         workspace,
+        session_id: "",
         call_id: "bench",
         known: &BTreeMap::new(),
         cancel: &CancellationToken::new(),
