@@ -5,7 +5,7 @@
 
 use std::error::Error as StdError;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -18,6 +18,7 @@ use super::decode::{Decoder, Options};
 use super::sse::Flow;
 use super::think::ThinkTags;
 use super::{Failure, Model, Pending, Request};
+use crate::mask::Masks;
 use crate::message::{Delta, Reply};
 use crate::session::clock;
 
@@ -54,30 +55,79 @@ pub struct Endpoint {
     pub loopback: bool,
 }
 
-/// A file that every request and answer is written to, without secrets.
-pub type WireLog = Option<Arc<Mutex<std::fs::File>>>;
+/// A file that every request and answer is written to, secrets masked.
+pub struct WireLog {
+    file: std::fs::File,
+    masks: Masks,
+}
+
+impl WireLog {
+    /// A log in an open file.
+    pub fn new(file: std::fs::File, masks: Masks) -> Self {
+        Self { file, masks }
+    }
+
+    fn write(&mut self, what: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        // A debug log that cannot be written must not stop the work it describes.
+        let _ = writeln!(self.file, "{what} {}", self.masks.apply(&text));
+    }
+}
+
+/// The way to one endpoint, shared by all that is asked there.
+#[derive(Clone)]
+pub struct Link {
+    endpoint: Arc<Endpoint>,
+    /// Built when first needed: reading the system's certificates takes milliseconds.
+    client: Arc<OnceLock<reqwest::Client>>,
+}
+
+impl Link {
+    /// No connection is made yet.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint: Arc::new(endpoint), client: Arc::default() }
+    }
+
+    /// Where it leads.
+    pub fn base_url(&self) -> &str {
+        &self.endpoint.base_url
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, ProviderError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build_client(&self.endpoint)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// `GET`, for what a provider tells about its models. The URL is one of this endpoint's host:
+    /// the key goes with it.
+    pub async fn get(&self, url: &str) -> Result<Vec<u8>, ProviderError> {
+        let limit = self.endpoint.timeouts.connect;
+        let sending = timeout(limit, self.client()?.get(url).send()).await;
+        let response = match sending {
+            Err(_) => return Err(silent(limit, url)),
+            Ok(Err(error)) => return Err(broken(&error, url)),
+            Ok(Ok(response)) => response,
+        };
+        if response.status() != reqwest::StatusCode::OK {
+            return Err(refusal(response, url, &mut None).await);
+        }
+        Ok(bounded(response, MAX_LISTING).await)
+    }
+}
 
 /// A provider over HTTP.
 pub struct HttpModel {
-    endpoint: Endpoint,
-    log: WireLog,
-    /// Built when first needed: reading the system's certificates takes milliseconds.
-    client: Option<reqwest::Client>,
+    link: Link,
+    log: Option<WireLog>,
 }
 
 impl HttpModel {
     /// A model behind an endpoint; no connection is made yet.
-    pub fn new(endpoint: Endpoint, log: WireLog) -> Self {
-        Self { endpoint, log, client: None }
-    }
-
-    fn client(&mut self) -> Result<reqwest::Client, ProviderError> {
-        if let Some(client) = &self.client {
-            return Ok(client.clone());
-        }
-        let client = build_client(&self.endpoint)?;
-        self.client = Some(client.clone());
-        Ok(client)
+    pub fn new(link: Link, log: Option<WireLog>) -> Self {
+        Self { link, log }
     }
 
     async fn exchange(
@@ -86,12 +136,13 @@ impl HttpModel {
         on_delta: &mut (dyn FnMut(Delta) + Send),
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Failure>> {
-        let url = format!("{}/chat/completions", self.endpoint.base_url);
+        let endpoint = &self.link.endpoint;
+        let url = format!("{}/chat/completions", endpoint.base_url);
         let no_reply = |error| Box::new(Failure::Provider(error, Reply::default()));
-        let client = self.client().map_err(no_reply)?;
-        write_log(&self.log, &format!("> POST {url}"), &request.body);
+        let client = self.link.client().map_err(no_reply)?;
+        write_log(&mut self.log, &format!("> POST {url}"), &request.body);
         let sending = client.post(&url).body(request.body.clone()).send();
-        let limits = self.endpoint.timeouts;
+        let limits = endpoint.timeouts;
         let response = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Box::new(Failure::Cancelled(Reply::default()))),
@@ -102,13 +153,13 @@ impl HttpModel {
             Ok(Err(error)) => return Err(no_reply(broken(&error, &url))),
             Ok(Ok(response)) => response,
         };
-        write_log(&self.log, &format!("< {}", response.status()), b"");
+        write_log(&mut self.log, &format!("< {}", response.status()), b"");
         if response.status() != reqwest::StatusCode::OK {
-            return Err(no_reply(refusal(response, &url, &self.log).await));
+            return Err(no_reply(refusal(response, &url, &mut self.log).await));
         }
-        let options = Options { think_tags: self.endpoint.think_tags, url };
+        let options = Options { think_tags: endpoint.think_tags, url };
         let decoder = Decoder::new(&request.id_prefix, options);
-        Body { response, decoder, limits, log: &self.log }.read(on_delta, cancel).await
+        Body { response, decoder, limits, log: &mut self.log }.read(on_delta, cancel).await
     }
 }
 
@@ -124,7 +175,7 @@ impl Model for HttpModel {
 
     fn warm_up(&mut self) {
         // An error shows up again, and is told, with the first request.
-        let _ = self.client();
+        let _ = self.link.client();
     }
 }
 
@@ -133,7 +184,7 @@ struct Body<'a> {
     response: reqwest::Response,
     decoder: Decoder,
     limits: Timeouts,
-    log: &'a WireLog,
+    log: &'a mut Option<WireLog>,
 }
 
 impl Body<'_> {
@@ -180,22 +231,6 @@ impl Body<'_> {
     }
 }
 
-/// `GET` below the base URL, for listings of models.
-pub async fn get(endpoint: &Endpoint, path: &str) -> Result<Vec<u8>, ProviderError> {
-    let url = format!("{}{path}", endpoint.base_url);
-    let client = build_client(endpoint)?;
-    let sending = timeout(endpoint.timeouts.connect, client.get(&url).send()).await;
-    let response = match sending {
-        Err(_) => return Err(silent(endpoint.timeouts.connect, &url)),
-        Ok(Err(error)) => return Err(broken(&error, &url)),
-        Ok(Ok(response)) => response,
-    };
-    if response.status() != reqwest::StatusCode::OK {
-        return Err(refusal(response, &url, &None).await);
-    }
-    Ok(bounded(response, MAX_LISTING).await)
-}
-
 fn build_client(endpoint: &Endpoint) -> Result<reqwest::Client, ProviderError> {
     // An error means that a provider is installed already, which is what is wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -226,7 +261,11 @@ fn build_client(endpoint: &Endpoint) -> Result<reqwest::Client, ProviderError> {
 }
 
 /// What an answer with another status than 200 means.
-async fn refusal(response: reqwest::Response, url: &str, log: &WireLog) -> ProviderError {
+async fn refusal(
+    response: reqwest::Response,
+    url: &str,
+    log: &mut Option<WireLog>,
+) -> ProviderError {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let body = timeout(ERROR_BODY_WITHIN, bounded(response, MAX_ERROR_BODY)).await;
@@ -286,9 +325,8 @@ fn innermost(error: &dyn StdError) -> String {
     cause.to_string()
 }
 
-fn write_log(log: &WireLog, what: &str, bytes: &[u8]) {
-    let Some(file) = log else { return };
-    let Ok(mut file) = file.lock() else { return };
-    // A debug log that cannot be written must not stop the work it describes.
-    let _ = writeln!(file, "{what} {}", String::from_utf8_lossy(bytes));
+fn write_log(log: &mut Option<WireLog>, what: &str, bytes: &[u8]) {
+    if let Some(log) = log {
+        log.write(what, bytes);
+    }
 }

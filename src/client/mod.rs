@@ -1,9 +1,10 @@
 //! The client: everything between the session's bytes and the provider's answer.
 //!
-//! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`decode`] (a response body to a
+//! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`textcalls`] (calls in the
+//! wrong place), [`decode`] (a response body to a
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
 //! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data). Effects:
-//! [`http`], [`discover`].
+//! [`http`], [`discover`], [`windows`].
 
 pub mod assemble;
 mod calls;
@@ -20,7 +21,9 @@ pub mod request;
 pub mod retry;
 pub mod sse;
 mod surrogate;
+pub mod textcalls;
 pub mod think;
+pub mod windows;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -6,8 +6,10 @@ use std::path::Path;
 use super::models::tokens;
 use crate::error::Error;
 use crate::event::{Author, Compaction, Event, Record, TurnFinished};
-use crate::session::store::{Listed, Store};
+use crate::session::search::Query;
+use crate::session::store::{Listed, Listing, Store};
 use crate::session::{log, resume};
+use crate::ui::{figures::count, sanitize};
 
 /// Sessions in a list at most.
 const MOST: usize = 50;
@@ -16,29 +18,53 @@ const RESULT_LINES: usize = 8;
 
 /// The newest sessions, one line each.
 pub fn list(store: &Store, all: bool) -> String {
-    let (listed, total) = store.list(all, MOST);
-    if listed.is_empty() {
+    let Listing { sessions, unreadable, older } = store.list(all, MOST);
+    let mut text = String::new();
+    if sessions.is_empty() && unreadable == 0 {
         let hint =
             if all { "" } else { "; `xsh sessions list --all` shows those of other folders" };
-        return format!("no sessions yet{hint}\n");
+        let _ = writeln!(text, "no sessions yet{hint}");
     }
-    let mut text = String::new();
-    for session in &listed {
-        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+    for session in &sessions {
+        let place = if all { format!("  {}", sanitize::line(&session.cwd)) } else { String::new() };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}{place}", line(session));
     }
-    if total > listed.len() {
-        let _ = writeln!(text, "({} older ones are not shown)", total - listed.len());
+    if older > 0 {
+        let _ = writeln!(text, "({} not shown)", count(older as u64, "older session"));
+    }
+    if unreadable > 0 {
+        let files = count(unreadable as u64, "file");
+        let _ = writeln!(text, "({files} cannot be read as a session)");
+    }
+    text
+}
+
+/// The sessions that hold the words, the newest first, with where they do.
+pub fn search(store: &Store, all: bool, words: &str) -> String {
+    let found = Query::new(words).map(|query| store.search(&query, all, MOST)).unwrap_or_default();
+    if found.is_empty() {
+        let hint = if all { "" } else { "; --all searches those of other folders too" };
+        return format!("no session holds {words}{hint}\n");
+    }
+    let mut text = String::new();
+    for (session, places) in &found {
+        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}{place}", line(session));
+        let _ = places.places.iter().try_for_each(|place| writeln!(text, "    {place}"));
+        if places.total > places.places.len() {
+            let _ = writeln!(text, "    ({} more places)", places.total - places.places.len());
+        }
     }
     text
 }
 
 /// One session in one line: id, size, and what it began with.
 pub fn line(session: &Listed) -> String {
-    let title: String = session.title.chars().take(60).collect();
+    let title: String = sanitize::line(&session.title).chars().take(60).collect();
     let size = session.size.div_ceil(1024);
-    format!("{}  {:>6} KB  {title}", session.id, size)
+    format!("{}  {:>6} KB  {title}", sanitize::line(&session.id), size)
 }
 
 /// The conversation of one session, as text.
@@ -87,6 +113,10 @@ fn event(text: &mut String, record: &Record) {
             writeln!(text, "\n— model: {}/{}", model.provider, model.model)
         }
         Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
+        Event::Rewind(rewind) => {
+            let what = if rewind.conversation { "rewound" } else { "files put back" };
+            writeln!(text, "\n— {what} to before event {}", rewind.to_seq)
+        }
         Event::SystemPrompt(_)
         | Event::ToolStarted(_)
         | Event::Permission(_)

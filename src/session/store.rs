@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
+use walkdir::WalkDir;
 
 use super::log::{self, Log};
+use super::search::{Found, Query};
 use super::state::State;
 use super::{Session, clock};
 use crate::client::profile::Profile;
@@ -52,6 +54,17 @@ pub struct Listed {
     pub cwd: String,
     /// The first message, in one line.
     pub title: String,
+}
+
+/// The newest sessions, and how many files are not among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Newest first.
+    pub sessions: Vec<Listed>,
+    /// Files that are no session that this version can read.
+    pub unreadable: usize,
+    /// Files beyond the limit, not looked at.
+    pub older: usize,
 }
 
 impl Store {
@@ -95,6 +108,7 @@ impl Store {
             created_at: clock::now(),
             cwd: workspace.display().to_string(),
             xsh: env!("CARGO_PKG_VERSION").to_owned(),
+            forked_from: None,
         };
         let log = match &self.folder {
             None => Log::Unsaved,
@@ -105,6 +119,20 @@ impl Store {
             },
         };
         Session::new(header, State::new(profile), log)
+    }
+
+    /// The folder that a session works in: the recorded one. Where that is gone and the session
+    /// lies in this workspace, the folder was moved or renamed, and it is this one.
+    pub fn home(&self, session: &Path, recorded: &str, workspace: &Path) -> PathBuf {
+        let recorded = PathBuf::from(recorded);
+        if !recorded.is_dir() && self.holds(session) { workspace.to_owned() } else { recorded }
+    }
+
+    fn holds(&self, session: &Path) -> bool {
+        let folder = session.parent().and_then(|folder| fs::canonicalize(folder).ok());
+        folder.is_some_and(|folder| {
+            self.folders().any(|own| fs::canonicalize(own).is_ok_and(|own| own == folder))
+        })
     }
 
     fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
@@ -175,7 +203,32 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
+    pub fn list(&self, all: bool, limit: usize) -> Listing {
+        let mut listing = Listing::default();
+        for (modified, path) in self.files(all) {
+            if listing.sessions.len() == limit {
+                listing.older += 1;
+            } else if let Some(session) = listed(path, modified) {
+                listing.sessions.push(session);
+            } else {
+                listing.unreadable += 1;
+            }
+        }
+        listing
+    }
+
+    /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
+    pub fn search(&self, query: &Query, all: bool, limit: usize) -> Vec<(Listed, Found)> {
+        let files = self.files(all).into_iter();
+        let found = files.filter_map(|(modified, path)| {
+            let found = query.search(&path)?;
+            Some((listed(path, modified)?, found))
+        });
+        found.take(limit).collect()
+    }
+
+    /// The session files with their times, the newest first.
+    fn files(&self, all: bool) -> Vec<(SystemTime, PathBuf)> {
         let mut folders: Vec<PathBuf> = self.folders().map(Path::to_owned).collect();
         if all {
             folders.extend(self.other_folders());
@@ -188,9 +241,7 @@ impl Store {
             .map(|path| (modified(&path), path))
             .collect();
         files.sort_by(|a, b| b.cmp(a));
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+        files
     }
 }
 
@@ -204,12 +255,12 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
 
-/// Remembers the session as the one used last. Best effort: file times stand in for it.
+/// Remembers the session as the one used last. Best effort: file times stand in for it. A session
+/// that lies somewhere else leaves no mark there.
 pub fn note_latest(session: &Path, id: &str) {
-    if let Some(folder) = session
-        .parent()
-        .filter(|folder| folder.ends_with("sessions") || folder.join("latest").exists())
-    {
+    let among_sessions =
+        |folder: &&Path| folder.ancestors().take(2).any(|place| place.ends_with("sessions"));
+    if let Some(folder) = session.parent().filter(among_sessions) {
         let _ = replace(&folder.join("latest"), id);
     }
 }
@@ -250,7 +301,8 @@ fn folder_name(workspace: &Path) -> String {
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
 fn can_hold(folder: &Path) -> bool {
-    let existing = folder.ancestors().find(|folder| folder.exists());
+    // A dangling link is in the way too.
+    let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
         folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     })
@@ -264,8 +316,10 @@ fn is_plain_id(id: &str) -> bool {
     !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
+/// What lies directly in a folder; nothing where it cannot be read.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    let walk = WalkDir::new(folder).min_depth(1).max_depth(1);
+    walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

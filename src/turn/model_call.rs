@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::Tally;
 use crate::agent::Agent;
 use crate::client::retry::{self, Next};
+use crate::client::textcalls::Hold;
 use crate::client::{Failure, Request};
 use crate::message::{Delta, Reply};
 use crate::session::clock;
@@ -22,20 +23,28 @@ pub(crate) enum Audience {
     Nobody,
 }
 
+/// A whole reply.
+pub(crate) struct Answer {
+    /// What the model said.
+    pub reply: Reply,
+    /// The end of its text that was not shown, because it looks like a call.
+    pub held: String,
+}
+
 /// Asks the model until there is a reply, the user interrupts, or trying again makes no sense.
 pub(crate) async fn call(
     agent: &mut Agent,
     (request, audience): (Request, Audience),
     tally: &mut Tally,
     cancel: &CancellationToken,
-) -> Result<Reply, Failure> {
+) -> Result<Answer, Failure> {
     let mut attempt = 0;
     loop {
         let (result, shown) = attempt_once(agent, (&request, audience), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(reply) => return Ok(reply),
+            Ok(Answer { reply, held }) => return Ok(Answer { reply: priced(agent, reply), held }),
             Err(failure) => match *failure {
-                Failure::Provider(error, partial) => (error, partial),
+                Failure::Provider(error, partial) => (error, priced(agent, partial)),
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
             },
         };
@@ -62,19 +71,25 @@ pub(crate) async fn call(
     }
 }
 
+fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+    reply.usage = reply.usage.map(|usage| agent.priced(usage));
+    reply
+}
+
 /// One attempt, and whether anything of it was shown.
 async fn attempt_once(
     agent: &mut Agent,
     (request, audience): (&Request, Audience),
     tally: &mut Tally,
     cancel: &CancellationToken,
-) -> (Result<Reply, Box<Failure>>, bool) {
+) -> (Result<Answer, Box<Failure>>, bool) {
     if audience == Audience::User {
         agent.show(Update::Waiting);
     }
     let began = Instant::now();
     let mut shown = false;
     let updates = agent.updates.clone();
+    let mut hold = Hold::default();
     let mut on_delta = |delta: Delta| {
         if audience == Audience::Nobody {
             return;
@@ -82,14 +97,24 @@ async fn attempt_once(
         shown = true;
         // A screen that is gone is no reason to stop working.
         let _ = updates.send(match delta {
-            Delta::Content(text) => Update::Text(text),
+            Delta::Content(text) => match hold.push(&text) {
+                text if text.is_empty() => return,
+                text => Update::Text(text),
+            },
             Delta::Reasoning(text) => Update::Reasoning(text),
             Delta::ToolCall(name) => Update::ToolCallComing(name),
         });
     };
-    let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
+    let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
-    (result, shown)
+    let held = hold.finish();
+    if let Err(failure) = &result
+        && matches!(**failure, Failure::Cancelled(_))
+        && !held.is_empty()
+    {
+        agent.show(Update::Text(held.clone()));
+    }
+    (result.map(|reply| Answer { reply, held }), shown)
 }
 
 async fn interrupted_within(wait: Duration, cancel: &CancellationToken) -> bool {

@@ -347,6 +347,11 @@ impl Running {
     }
 
     /// What has come out so far.
+    pub fn stdout_so_far(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What has come out so far.
     pub fn stderr_so_far(&self) -> String {
         self.stderr.text()
     }
