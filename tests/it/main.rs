@@ -31,6 +31,7 @@ mod sessions_command;
 mod steps;
 mod stream;
 mod support;
+mod switch;
 mod text_calls;
 mod tools_files;
 mod tools_shell;
