@@ -18,6 +18,7 @@ mod crash;
 mod demo;
 mod headless;
 mod history;
+mod kill;
 mod layers;
 mod prompt;
 mod readme;
