@@ -327,3 +327,19 @@ fn prices_of_the_user_go_before_the_table() {
     env.config("[models.test-model]\nprice = { input = 2.5, output = 10 }\n");
     assert_says(&env.run(&["-v", "-p", "hi"]).stderr, &["$2.50"]);
 }
+
+#[test]
+fn without_a_keyboard_the_first_is_taken_and_said() {
+    let mut env = Env::bare();
+    env.set("DEEPSEEK_API_KEY", "sk-deepseek");
+    env.set("OPENAI_API_KEY", "sk-openai");
+    // Nothing listens there: no request gets out.
+    env.set("HTTPS_PROXY", "http://127.0.0.1:9");
+    env.config("[retry]\nmax_attempts = 1\n");
+    let output = env.run(&["-p", "hi"]).expect_code(1);
+    assert_says(&output.stderr, &["warning: using deepseek", "openai could be used too"]);
+    let said = env.run(&["doctor"]).stdout;
+    assert_says(&said, &["also usable", "openai"]);
+    let chosen = env.run(&["--provider", "openai", "-p", "hi"]).expect_code(1);
+    assert_silent_on(&chosen.stderr, &["using deepseek"]);
+}
