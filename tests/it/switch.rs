@@ -343,3 +343,21 @@ fn without_a_keyboard_the_first_is_taken_and_said() {
     let chosen = env.run(&["--provider", "openai", "-p", "hi"]).expect_code(1);
     assert_silent_on(&chosen.stderr, &["using deepseek"]);
 }
+
+#[test]
+fn a_session_whose_provider_is_gone_goes_on_with_what_there_is() {
+    let first = Provider::answering(|_| Reply::text("First."))
+        .telling("/v1/models", json!({"data": [{"id": "local-model"}]}));
+    let second = Provider::answering(|_| Reply::text("Second."));
+    let mut env = two(&first, &second, "");
+    for name in ["XSH_MODEL", "XSH_BASE_URL", "XSH_API_KEY"] {
+        env.unset(name);
+    }
+    env.set("OLLAMA_HOST", first.base_url().trim_end_matches("/v1"));
+    let _ = env.run(&["-m", "second/x", "-p", "hi"]).expect_code(0);
+    env.config("");
+    let output = env.go_on("still there?");
+    let lines = ["warning: x (second) answered here last; now it is local-model", "no provider"];
+    assert_says(&output.stderr, &lines);
+    assert_eq!(first.last_request().roles(), "user assistant user");
+}
