@@ -7,6 +7,7 @@ pub mod blobs;
 pub mod clock;
 pub mod encoded;
 pub mod fork;
+pub mod leftovers;
 pub mod lock;
 pub mod log;
 pub mod replaced;

@@ -254,6 +254,7 @@ impl Running {
         let journal = ChannelJournal { tx: self.announce.clone(), blobs: agent.blob_folder() };
         let workspace = Arc::clone(&agent.workspace);
         let known = Arc::clone(&agent.session.state.files);
+        let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
         let cancel = self.cancel.clone();
@@ -261,6 +262,7 @@ impl Running {
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
+                session_id: &session_id,
                 call_id: &call_id,
                 known: &known,
                 cancel: &cancel,

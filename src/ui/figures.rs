@@ -48,7 +48,7 @@ pub fn usage(summary: &TurnSummary) -> String {
     parts.push(format!("{} out", tokens(usage.completion)));
     parts.push(match summary.window.and_then(|window| percent(summary.context, window)) {
         Some(share) => format!("context {share} %"),
-        None => format!("context {}", tokens(summary.context)),
+        None => format!("context {} of ~{}", tokens(summary.context), tokens(summary.assumed)),
     });
     parts.push(time(summary.duration));
     parts.extend(usage.cost.map(cost));
