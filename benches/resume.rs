@@ -86,6 +86,7 @@ impl Writer {
             created_at: "2026-11-30T09:15:00.123Z".to_owned(),
             cwd: cwd.to_owned(),
             xsh: "0.1.0".to_owned(),
+            forked_from: None,
         };
         serde_json::to_writer(&mut self.out, &header).unwrap();
         self.out.write_all(b"\n").unwrap();
