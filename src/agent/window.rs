@@ -116,7 +116,12 @@ impl Agent {
         let (Some(tokens), None) = (told, self.mind.window.tokens) else { return };
         let origin = "told by the server".to_owned();
         self.mind.window = Window { tokens: Some(tokens), origin };
-        if tokens < LITTLE {
+        self.warn_if_little();
+    }
+
+    /// Warns of a window that a server has set too small, as some do if they are not told.
+    pub fn warn_if_little(&self) {
+        if let Some(tokens) = self.mind.window.tokens.filter(|&tokens| tokens < LITTLE) {
             self.show(Update::Warning(format!(
                 "the server gives {} a window of {tokens} tokens, which is little for this work; \
                  raise its context length (Ollama: OLLAMA_CONTEXT_LENGTH)",

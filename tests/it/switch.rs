@@ -280,6 +280,7 @@ fn a_server_on_this_machine_is_found_and_tells_its_window() {
     let output = env.ask("hi");
     assert_eq!(server.last_request().model(), "test-model");
     assert_eq!(output.stdout, "Local.\n");
+    assert_says(&output.stderr, &["window of 4096 tokens", "OLLAMA_CONTEXT_LENGTH"]);
     let models = env.run(&["models"]).expect_code(0);
     assert_says(&models.stdout, &["ollama", "test-model", "4096", "loaded"]);
 }
