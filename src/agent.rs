@@ -21,6 +21,7 @@ use crate::client::retry::RetryPolicy;
 use crate::compact::{self, plan::Budget};
 use crate::error::Error;
 use crate::event::{Compaction, Event, ModelChanged, SystemPrompt, Trigger};
+use crate::jobs::Jobs;
 use crate::mask::Masks;
 use crate::message::Usage;
 use crate::policy::Mode;
@@ -30,6 +31,7 @@ use crate::session::store::Store;
 use crate::session::{Session, resume};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
+use crate::tools::shell::jobs;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
 pub use rewind::Scope;
@@ -130,6 +132,8 @@ pub struct Agent {
     pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) store: Store,
+    /// What runs in the background of this session.
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) options: Options,
     /// Tools that the user has allowed for the rest of the session.
     pub(crate) always: BTreeSet<String>,
@@ -240,8 +244,8 @@ impl Agent {
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
         self.settle()?;
-        self.session = self.store.create(&self.workspace.root, self.profile);
-        self.opened(None);
+        let session = self.store.create(&self.workspace.root, self.profile);
+        self.go_to(session, None);
         Ok(())
     }
 
@@ -261,9 +265,40 @@ impl Agent {
         for warning in resumed.warnings {
             self.show(Update::Warning(warning));
         }
-        self.session = resumed.session;
-        self.opened(Some(turns));
+        self.go_to(resumed.session, Some(turns));
         Ok(())
+    }
+
+    /// Leaves the present session, whose jobs end with it, for another.
+    fn go_to(&mut self, session: Session, resumed_turns: Option<u32>) {
+        let ended = std::mem::take(&mut self.jobs).cancel();
+        if let Some(note) = jobs_ended(ended) {
+            self.show(Update::Note(note));
+        }
+        self.session = session;
+        self.opened(resumed_turns);
+    }
+
+    /// Ends what still runs in the background, before the program ends. Says so if there was
+    /// anything.
+    pub async fn close(&mut self) -> Option<String> {
+        jobs_ended(self.jobs.end().await)
+    }
+
+    /// `/jobs`: what runs in the background.
+    pub fn list_jobs(&self) -> String {
+        jobs::list(&self.jobs)
+    }
+
+    /// `/jobs stop NUMBER`: stops a job. Says what is being done.
+    pub fn stop_job(&mut self, number: u32) -> Result<String, Error> {
+        let found = self.jobs.find(number).filter(|job| job.is_running());
+        let Some(job) = found else {
+            return Err(Error::usage(format!("no job {number} is running"), "")
+                .help("/jobs lists the jobs"));
+        };
+        job.stop_for_user();
+        Ok(format!("stopping job {number}"))
     }
 
     /// Makes sure that nothing of the present session is lost before it is left.
@@ -373,6 +408,14 @@ impl Drop for Agent {
             // Nothing of an unsaved session stays behind; there may be nothing.
             let _ = std::fs::remove_dir_all(self.side_folder());
         }
+    }
+}
+
+fn jobs_ended(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 background job ended with the session".to_owned()),
+        more => Some(format!("{more} background jobs ended with the session")),
     }
 }
 

@@ -183,6 +183,7 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
         build_prompt: prompt_builder(&config, &registry),
         registry,
         store,
+        jobs: Arc::default(),
         options,
         always: BTreeSet::new(),
         updates: wires.updates,

@@ -62,8 +62,8 @@ impl Agent {
         };
         let (copy, old) = fork::copy(&path, end)?;
         let resumed = resume::open(&copy, self.profile)?;
-        self.session = resumed.session;
-        self.opened(Some(self.session.state.turn));
+        let turns = resumed.session.state.turn;
+        self.go_to(resumed.session, Some(turns));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))
     }
 

@@ -166,6 +166,8 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
             Ok(format!("{model} ({provider})"))
         }
         Command::Tools => Ok(lists::tools(&agent.tools())),
+        Command::Jobs(None) => Ok(agent.list_jobs()),
+        Command::Jobs(Some(what)) => agent.stop_job(commands::job_to_stop(what)?),
         Command::Undo => agent.undo(),
         Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
         Command::Rewind(Some(to)) => {

@@ -205,6 +205,7 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         window: agent.window.tokens,
         duration: began.elapsed(),
         api_duration: tally.api,
+        jobs: agent.jobs.running().len(),
         denied: tally.denied,
         answer: tally.answer,
     };

@@ -41,6 +41,7 @@ pub(crate) fn summary() -> TurnSummary {
         window: Some(128_000),
         duration: Duration::from_millis(14_200),
         api_duration: Duration::from_millis(9_100),
+        jobs: 0,
         denied: false,
         answer: "The test passes now.\nDone.".into(),
     }

@@ -18,6 +18,7 @@ mod crash;
 mod demo;
 mod headless;
 mod history;
+mod jobs;
 mod layers;
 mod prompt;
 mod readme;
