@@ -3,6 +3,7 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+mod background;
 mod rewind;
 
 use std::collections::BTreeSet;
@@ -31,7 +32,6 @@ use crate::session::store::Store;
 use crate::session::{Session, resume};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
-use crate::tools::shell::jobs;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
 pub use rewind::Scope;
@@ -271,34 +271,9 @@ impl Agent {
 
     /// Leaves the present session, whose jobs end with it, for another.
     fn go_to(&mut self, session: Session, resumed_turns: Option<u32>) {
-        let ended = std::mem::take(&mut self.jobs).cancel();
-        if let Some(note) = jobs_ended(ended) {
-            self.show(Update::Note(note));
-        }
+        self.leave_jobs();
         self.session = session;
         self.opened(resumed_turns);
-    }
-
-    /// Ends what still runs in the background, before the program ends. Says so if there was
-    /// anything.
-    pub async fn close(&mut self) -> Option<String> {
-        jobs_ended(self.jobs.end().await)
-    }
-
-    /// `/jobs`: what runs in the background.
-    pub fn list_jobs(&self) -> String {
-        jobs::list(&self.jobs)
-    }
-
-    /// `/jobs stop NUMBER`: stops a job. Says what is being done.
-    pub fn stop_job(&mut self, number: u32) -> Result<String, Error> {
-        let found = self.jobs.find(number).filter(|job| job.is_running());
-        let Some(job) = found else {
-            return Err(Error::usage(format!("no job {number} is running"), "")
-                .help("/jobs lists the jobs"));
-        };
-        job.stop_for_user();
-        Ok(format!("stopping job {number}"))
     }
 
     /// Makes sure that nothing of the present session is lost before it is left.
@@ -408,14 +383,6 @@ impl Drop for Agent {
             // Nothing of an unsaved session stays behind; there may be nothing.
             let _ = std::fs::remove_dir_all(self.side_folder());
         }
-    }
-}
-
-fn jobs_ended(count: usize) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("1 background job ended with the session".to_owned()),
-        more => Some(format!("{more} background jobs ended with the session")),
     }
 }
 

@@ -31,6 +31,7 @@ use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -294,6 +295,8 @@ impl Output {
         let read = self.reader.read(&mut self.buffer).await.unwrap_or(0);
         self.open = read > 0;
         sink(self.buffer.get(..read).unwrap_or_default());
+        // A flood must not keep what runs beside it from its turn.
+        yield_now().await;
     }
 
     /// Reads to the end, to the first silence or for the given time.

@@ -80,10 +80,8 @@ impl Tool for Shell {
 
     fn subject(args: &Args) -> String {
         let line = one_line(&args.command);
-        match Request::of(args) {
-            Request::Start => format!("(background) {line}"),
-            _ => line,
-        }
+        let prefix = if Request::of(args) == Request::Start { "(background) " } else { "" };
+        format!("{prefix}{line}")
     }
 
     fn run(args: Args, context: &ToolContext<'_>) -> Outcome {
