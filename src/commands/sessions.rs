@@ -7,8 +7,9 @@ use super::models::tokens;
 use crate::error::Error;
 use crate::event::{Author, Compaction, Event, Record, TurnFinished};
 use crate::session::search::Query;
-use crate::session::store::{Listed, Store};
+use crate::session::store::{Listed, Listing, Store};
 use crate::session::{log, resume};
+use crate::ui::{figures::count, sanitize};
 
 /// Sessions in a list at most.
 const MOST: usize = 50;
@@ -17,20 +18,24 @@ const RESULT_LINES: usize = 8;
 
 /// The newest sessions, one line each.
 pub fn list(store: &Store, all: bool) -> String {
-    let (listed, total) = store.list(all, MOST);
-    if listed.is_empty() {
+    let Listing { sessions, unreadable, older } = store.list(all, MOST);
+    let mut text = String::new();
+    if sessions.is_empty() && unreadable == 0 {
         let hint =
             if all { "" } else { "; `xsh sessions list --all` shows those of other folders" };
-        return format!("no sessions yet{hint}\n");
+        let _ = writeln!(text, "no sessions yet{hint}");
     }
-    let mut text = String::new();
-    for session in &listed {
-        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+    for session in &sessions {
+        let place = if all { format!("  {}", sanitize::line(&session.cwd)) } else { String::new() };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}{place}", line(session));
     }
-    if total > listed.len() {
-        let _ = writeln!(text, "({} older ones are not shown)", total - listed.len());
+    if older > 0 {
+        let _ = writeln!(text, "({} not shown)", count(older as u64, "older session"));
+    }
+    if unreadable > 0 {
+        let files = count(unreadable as u64, "file");
+        let _ = writeln!(text, "({files} cannot be read as a session)");
     }
     text
 }
@@ -57,9 +62,9 @@ pub fn search(store: &Store, all: bool, words: &str) -> String {
 
 /// One session in one line: id, size, and what it began with.
 pub fn line(session: &Listed) -> String {
-    let title: String = session.title.chars().take(60).collect();
+    let title: String = sanitize::line(&session.title).chars().take(60).collect();
     let size = session.size.div_ceil(1024);
-    format!("{}  {:>6} KB  {title}", session.id, size)
+    format!("{}  {:>6} KB  {title}", sanitize::line(&session.id), size)
 }
 
 /// The conversation of one session, as text.

@@ -54,7 +54,6 @@ pub(super) async fn drive<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = T>,
 ) -> Driven<T> {
-    let _quiet = shell.editor.quiet();
     let mut work = pin!(work);
     let mut asked = Asked::default();
     let mut open: Option<Question> = None;
@@ -69,7 +68,7 @@ pub(super) async fn drive<T>(
             }
             Some(question) = shell.questions.recv(), if open.is_none() => {
                 shell.screen.pause().await;
-                shell.screen.ask(visible(&question));
+                shell.screen.ask(visible(&question)).await;
                 shell.editor.ask_answer(&prompt(&question.tool));
                 open = Some(question);
             }

@@ -7,6 +7,7 @@ pub mod blobs;
 pub mod clock;
 pub mod encoded;
 pub mod fork;
+pub mod leftovers;
 pub mod lock;
 pub mod log;
 pub mod replaced;
@@ -51,6 +52,16 @@ impl Session {
         self.backlog.push_back(Record { seq, at: clock::now(), event });
         self.flush()?;
         Ok(seq)
+    }
+
+    /// Like [`Session::record`] for what has not happened yet: where it cannot be written, it is
+    /// forgotten, and may be tried again.
+    pub fn propose(&mut self, event: Event) -> Result<u64, LogError> {
+        self.record(event).inspect_err(|_| {
+            // The events before it are written first, so it is still there, and the last.
+            self.backlog.pop_back();
+            self.next_seq -= 1;
+        })
     }
 
     /// Writes and applies what is waiting, oldest first.

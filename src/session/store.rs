@@ -17,7 +17,7 @@ use walkdir::WalkDir;
 use super::log::{self, Log};
 use super::search::{Found, Query};
 use super::state::State;
-use super::{Session, clock};
+use super::{Session, clock, leftovers};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, FORMAT_VERSION, Header, Record};
@@ -54,6 +54,17 @@ pub struct Listed {
     pub cwd: String,
     /// The first message, in one line.
     pub title: String,
+}
+
+/// The newest sessions, and how many files are not among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Newest first.
+    pub sessions: Vec<Listed>,
+    /// Files that are no session that this version can read.
+    pub unreadable: usize,
+    /// Files beyond the limit, not looked at.
+    pub older: usize,
 }
 
 impl Store {
@@ -110,6 +121,20 @@ impl Store {
         Session::new(header, State::new(profile), log)
     }
 
+    /// The folder that a session works in: the recorded one. Where that is gone and the session
+    /// lies in this workspace, the folder was moved or renamed, and it is this one.
+    pub fn home(&self, session: &Path, recorded: &str, workspace: &Path) -> PathBuf {
+        let recorded = PathBuf::from(recorded);
+        if !recorded.is_dir() && self.holds(session) { workspace.to_owned() } else { recorded }
+    }
+
+    fn holds(&self, session: &Path) -> bool {
+        let folder = session.parent().and_then(|folder| fs::canonicalize(folder).ok());
+        folder.is_some_and(|folder| {
+            self.folders().any(|own| fs::canonicalize(own).is_ok_and(|own| own == folder))
+        })
+    }
+
     fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
         Some(self.state_home.as_ref()?.join("workspaces").join(folder_name(workspace)))
     }
@@ -136,7 +161,8 @@ impl Store {
         }
         found.sort();
         let stem_is = |path: &Path| path.file_stem().and_then(|s| s.to_str()) == except;
-        found.into_iter().rev().map(|(_, path)| path).find(|path| !stem_is(path)).ok_or_else(|| {
+        let usable = |path: &PathBuf| !stem_is(path) && has_first_line(path);
+        found.into_iter().rev().map(|(_, path)| path).find(usable).ok_or_else(|| {
             Error::usage("nothing to resume", "there is no saved session of this workspace").help(
                 "start one with `xsh`; `xsh sessions list --all` shows those of other folders",
             )
@@ -178,11 +204,18 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
-        let files = self.files(all);
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+    pub fn list(&self, all: bool, limit: usize) -> Listing {
+        let mut listing = Listing::default();
+        for (modified, path) in self.files(all) {
+            if listing.sessions.len() == limit {
+                listing.older += 1;
+            } else if let Some(session) = listed(path, modified) {
+                listing.sessions.push(session);
+            } else {
+                listing.unreadable += 1;
+            }
+        }
+        listing
     }
 
     /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
@@ -223,6 +256,17 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
 
+/// Removes what the session that was used last left half made, if it was killed. The new session is
+/// in the same folder.
+pub(super) fn tidy_latest(new_session: &Path) {
+    let Some(folder) = new_session.parent() else { return };
+    let id = fs::read_to_string(folder.join("latest")).unwrap_or_default();
+    let id = id.trim();
+    if is_plain_id(id) {
+        leftovers::remove_if_abandoned(&folder.join(format!("{id}.jsonl")), id);
+    }
+}
+
 /// Remembers the session as the one used last. Best effort: file times stand in for it. A session
 /// that lies somewhere else leaves no mark there.
 pub fn note_latest(session: &Path, id: &str) {
@@ -242,7 +286,8 @@ pub(super) fn note_workspace(index: &Path, cwd: &str) {
 }
 
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    // Always the same name: what a killed process leaves is used up by the next one.
+    let temporary = path.with_extension("part");
     write_private(&temporary, text).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
     })
@@ -269,7 +314,8 @@ fn folder_name(workspace: &Path) -> String {
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
 fn can_hold(folder: &Path) -> bool {
-    let existing = folder.ancestors().find(|folder| folder.exists());
+    // A dangling link is in the way too.
+    let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
         folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     })
@@ -289,8 +335,23 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
+/// The session files of a folder. What is no regular file may never answer, so it does not count.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
-    entries(folder).filter(|path| is_session_file(path)).collect()
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => entry.path().is_file(),
+        kind => kind.is_ok_and(|kind| kind.is_file()),
+    });
+    files.map(|entry| entry.path()).filter(|path| is_session_file(path)).collect()
+}
+
+/// False for a session that was killed while its file was made: there is nothing to go on with.
+fn has_first_line(path: &Path) -> bool {
+    let mut line = Vec::new();
+    let read = fs::File::open(path).and_then(|file| {
+        BufReader::with_capacity(4096, file).take(TITLE_WINDOW).read_until(b'\n', &mut line)
+    });
+    read.is_ok() && line.ends_with(b"\n")
 }
 
 fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {

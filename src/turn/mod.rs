@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Sent};
 use crate::client::request::Kind;
 use crate::client::{Failure, Request};
 use crate::compact;
@@ -55,6 +55,7 @@ pub(crate) async fn run(
         if cancel.is_cancelled() {
             input = Input::Interrupted;
         }
+        agent.take_window();
         let step = machine.next(input, fill(agent));
         let result = match step {
             Step::Done(finish) => break finish,
@@ -73,9 +74,10 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
-    let turn = agent.session.state.turn + 1;
+    agent.ask_window();
+    let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
-    agent.session.record(Event::UserMessage(UserMessage {
+    agent.session.propose(Event::UserMessage(UserMessage {
         turn,
         content,
         author: Author::User,
@@ -110,9 +112,9 @@ async fn call_model(
     cancel: &CancellationToken,
 ) -> Result<Input, LogError> {
     let state = &agent.session.state;
-    let estimate =
-        crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
-    let step = state.step + 1;
+    let tokens = state.size(agent.envelope.tools.len());
+    let sent = Sent { tokens, measured: state.is_measured() };
+    let step = state.step.saturating_add(1);
     let id_prefix = format!("call_{}_{step}_", state.turn);
     let request = Request {
         body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
@@ -120,8 +122,8 @@ async fn call_model(
     };
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
-            reply.usage = reply.usage.map(|usage| agent.priced(usage));
-            agent.warn_if_server_cuts(estimate, reply.usage);
+            agent.warn_if_server_cuts(sent, reply.usage);
+            agent.ask_window_again();
             if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
                 tally.answer.clear();
                 record_message(agent, reply, false)?;
@@ -170,9 +172,9 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let state = &agent.session.state;
     let message = AssistantMessage {
         turn: state.turn,
-        step: state.step + 1,
-        provider: agent.provider.clone(),
-        model: agent.envelope.model.clone(),
+        step: state.step.saturating_add(1),
+        provider: agent.mind.provider.clone(),
+        model: agent.mind.name.clone(),
         reply,
         partial,
     };
@@ -183,14 +185,16 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 
 /// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
+    agent.take_window();
     let Finish { ending, detail, help } = finish;
+    let answered = tool_calls::answer_rest(agent);
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
     let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
-    let saved =
-        agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
+    let recorded = agent.session.record(Event::TurnFinished(finished));
+    let saved = answered.and(recorded).and_then(|_| agent.session.sync());
     if let Err(error) = saved {
         agent.show(Update::Warning(log_failed(&error)));
     }
@@ -202,7 +206,8 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         steps,
         usage,
         context: agent.session.state.size(agent.envelope.tools.len()),
-        window: agent.window.tokens,
+        window: agent.mind.window.tokens,
+        assumed: agent.mind.assumed_window(),
         duration: began.elapsed(),
         api_duration: tally.api,
         jobs: agent.jobs.running().len(),

@@ -42,9 +42,9 @@ pub(crate) async fn call(
     loop {
         let (result, shown) = attempt_once(agent, (&request, audience), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(answer) => return Ok(answer),
+            Ok(Answer { reply, held }) => return Ok(Answer { reply: priced(agent, reply), held }),
             Err(failure) => match *failure {
-                Failure::Provider(error, partial) => (error, partial),
+                Failure::Provider(error, partial) => (error, priced(agent, partial)),
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
             },
         };
@@ -69,6 +69,11 @@ pub(crate) async fn call(
             }
         }
     }
+}
+
+fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+    reply.usage = reply.usage.map(|usage| agent.priced(usage));
+    reply
 }
 
 /// One attempt, and whether anything of it was shown.
@@ -100,7 +105,7 @@ async fn attempt_once(
             Delta::ToolCall(name) => Update::ToolCallComing(name),
         });
     };
-    let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
+    let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
     let held = hold.finish();
     if let Err(failure) = &result

@@ -58,6 +58,23 @@ pub(crate) async fn run(
     Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
 }
 
+/// Answers the calls that are still open when a turn ends: the user interrupted, or a filter struck,
+/// before they could run. What waits for a disk to be written has its answer already.
+pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
+    if agent.session.has_backlog() {
+        return Ok(());
+    }
+    let calls: Vec<ToolCall> =
+        agent.session.state.unanswered().iter().map(|open| open.call.clone()).collect();
+    for call in calls {
+        let shown = prepare(agent, &call).shown;
+        let outcome =
+            Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
+        record_outcome(agent, shown, Finished { index: 0, outcome, duration: Duration::ZERO })?;
+    }
+    Ok(())
+}
+
 impl Plan {
     fn only_reads(&self) -> bool {
         match self {
@@ -135,7 +152,10 @@ async fn allow(
     let (allowed, reason) = match policy::decide(agent.options.mode, &prepared.effect, always) {
         Decision::Allow => return Ok(None),
         Decision::Deny(reason) => (false, reason.to_owned()),
-        Decision::Ask => ask(agent, shown, prepared, cancel).await,
+        Decision::Ask => match ask(agent, shown, prepared, cancel).await {
+            Some(answered) => answered,
+            None => return Ok(Some(not_started())),
+        },
     };
     let call_id = shown.call_id.clone();
     let event = Permission { call_id, allowed, reason: reason.clone() };
@@ -151,13 +171,14 @@ async fn allow(
     }))
 }
 
-/// Asks the user; without anyone to ask the answer is no.
+/// Asks the user; without anyone to ask the answer is no. None when the user interrupted instead
+/// of answering.
 async fn ask(
     agent: &mut Agent,
     shown: &ToolShown,
     prepared: &Prepared,
     cancel: &CancellationToken,
-) -> (bool, String) {
+) -> Option<(bool, String)> {
     let (answer, answered) = oneshot::channel();
     let question = Question {
         tool: shown.name.clone(),
@@ -172,13 +193,14 @@ async fn ask(
              \"ask\"). Do not try again; say what you would have done.",
             shown.name
         );
-        return (false, reason);
+        return Some((false, reason));
     }
     let answer = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return None,
         answer = answered => answer.unwrap_or(Answer::No(None)),
-        () = cancel.cancelled() => Answer::No(None),
     };
-    match answer {
+    Some(match answer {
         Answer::Yes => (true, "the user allowed it".to_owned()),
         Answer::Always => {
             agent.always.insert(prepared.name.to_owned());
@@ -186,7 +208,7 @@ async fn ask(
         }
         Answer::No(None) => (false, "the user said no. Ask what to do instead.".to_owned()),
         Answer::No(Some(comment)) => (false, format!("the user said no: {comment}")),
-    }
+    })
 }
 
 /// The tools of a batch that are running, and the outcomes there are.
@@ -233,6 +255,7 @@ impl Running {
         let journal = ChannelJournal { tx: self.announce.clone(), blobs: agent.blob_folder() };
         let workspace = Arc::clone(&agent.workspace);
         let known = Arc::clone(&agent.session.state.files);
+        let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
         let jobs = Arc::clone(&agent.jobs);
@@ -241,6 +264,7 @@ impl Running {
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
+                session_id: &session_id,
                 call_id: &call_id,
                 known: &known,
                 cancel: &cancel,
