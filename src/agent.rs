@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Model;
 use crate::client::classify::ProviderError;
-use crate::client::profile::effort::{self, Effort};
+use crate::client::learned::Facts;
+use crate::client::profile::effort::Effort;
 use crate::client::profile::{Profile, models};
-use crate::client::request::{self, Envelope, Message};
+use crate::client::request::{Envelope, Message};
 use crate::client::retry::RetryPolicy;
 use crate::compact::{self, plan::Budget};
 use crate::error::Error;
@@ -30,6 +31,9 @@ use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
+use tuning::Tuning;
+
+pub(crate) mod tuning;
 
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]
@@ -122,7 +126,9 @@ pub struct Agent {
     pub(crate) model: Box<dyn Model>,
     pub(crate) envelope: Envelope,
     pub(crate) provider: String,
-    pub(crate) profile: &'static Profile,
+    /// What holds for the model in use; made by [`Agent::retune`].
+    pub(crate) profile: Profile,
+    pub(crate) tuning: Tuning,
     pub(crate) window: Window,
     pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: Arc<Workspace>,
@@ -213,12 +219,13 @@ impl Agent {
                 Error::usage("which model?", "").help("/model NAME; `xsh models` lists them")
             );
         }
-        let event = ModelChanged { provider: self.provider.clone(), model: name.to_owned() };
+        let event =
+            ModelChanged { provider: self.provider.clone(), model: name.to_owned(), effort: None };
         self.session.record(Event::ModelChanged(event)).map_err(|error| log_error(&error))?;
         name.clone_into(&mut self.envelope.model);
         self.prompt_is_fresh = false;
-        let fields = effort::fields(self.profile, name, self.options.effort);
-        self.envelope.extra = request::extra(self.profile, &fields);
+        self.tuning.tried.clear();
+        self.retune();
         self.window = match models::find(&self.provider, name) {
             Some(model) => {
                 Window { tokens: Some(model.window), origin: "the model table".to_owned() }
@@ -237,7 +244,8 @@ impl Agent {
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
         self.settle()?;
-        self.session = self.store.create(&self.workspace.root, self.profile);
+        self.session = self.store.create(&self.workspace.root, &self.profile);
+        self.retune();
         self.opened(None);
         Ok(())
     }
@@ -246,7 +254,7 @@ impl Agent {
     pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
-        let resumed = resume::open(&path, self.profile)?;
+        let resumed = resume::open(&path, &self.profile)?;
         if Path::new(&resumed.session.header.cwd) != self.workspace.root {
             return Err(Error::usage(
                 "this session belongs to another folder",
@@ -259,6 +267,7 @@ impl Agent {
             self.show(Update::Warning(warning));
         }
         self.session = resumed.session;
+        self.retune();
         self.opened(Some(turns));
         Ok(())
     }
@@ -329,6 +338,7 @@ impl Agent {
         if let Some(tokens) = error.window.filter(|&tokens| tokens >= 1_000) {
             let origin = "the provider's error".to_owned();
             self.window = Window { tokens: Some(tokens), origin };
+            self.learn(&Facts { adjustments: Vec::new(), window: Some(tokens) });
         }
     }
 

@@ -9,15 +9,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use serde_json::Map;
 use tokio::sync::mpsc;
 
+use crate::agent::tuning::Tuning;
 use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Options, Question, Window};
 use crate::cli::Args;
 use crate::client::Model;
 use crate::client::discover;
 use crate::client::http::{self, HttpModel};
-use crate::client::profile::{Auth, GENERIC, Profile, effort};
-use crate::client::request::{self, Envelope};
+use crate::client::learned::Learned;
+use crate::client::profile::{Auth, GENERIC, Profile};
+use crate::client::request::Envelope;
 use crate::client::retry::RetryPolicy;
 use crate::client::think::ThinkTags;
 use crate::config::{Config, Endpoint, instructions, load};
@@ -25,7 +28,7 @@ use crate::demo;
 use crate::error::Error;
 use crate::prompt::{self, Parts};
 use crate::session::store::Store;
-use crate::session::{Session, log, resume};
+use crate::session::{Session, clock, log, resume};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::update::Update;
@@ -106,7 +109,7 @@ struct Mind {
     model: Box<dyn Model>,
     name: String,
     provider: String,
-    profile: &'static Profile,
+    tuning: Tuning,
     window: Window,
 }
 
@@ -119,7 +122,7 @@ pub fn agent(start: Start, args: &Args, wires: Wires) -> Result<Agent, Error> {
         model: Box::new(HttpModel::new(http_endpoint(endpoint, &start.config), log)),
         name: model.value.clone(),
         provider: endpoint.provider.value.clone(),
-        profile: endpoint.profile,
+        tuning: tuning(endpoint.profile, endpoint, &start.config),
         window: Window {
             tokens: window.map(|window| window.value),
             origin: window.map_or_else(|| "unknown".to_owned(), |w| w.origin.to_string()),
@@ -134,7 +137,13 @@ pub fn demo_agent(start: Start, wires: Wires) -> Result<Agent, Error> {
         model: Box::new(demo::ScriptedModel::default()),
         name: demo::MODEL.to_owned(),
         provider: "demo".to_owned(),
-        profile: &GENERIC,
+        tuning: Tuning {
+            row: &GENERIC,
+            base_url: String::new(),
+            learned: Learned::default(),
+            extra_body: Map::new(),
+            tried: Vec::new(),
+        },
         window: Window { tokens: Some(128_000), origin: "the demo".to_owned() },
     };
     assemble(start, mind, wires)
@@ -146,15 +155,9 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
         // A screen that is gone is no reason to stop.
         let _ = wires.updates.send(Update::Warning(warning));
     }
-    let (session, resumed) = open_session(&store, &config, resume.as_deref(), &mind, &wires)?;
+    let profile = mind.tuning.profile(&mind.name);
+    let (session, resumed) = open_session(&store, &config, resume.as_deref(), &profile, &wires)?;
     let registry = Arc::new(Registry::builtin());
-    let effort = config.effort.as_ref().map(|effort| effort.value);
-    let envelope = Envelope {
-        tools: registry.wire(),
-        include_usage: mind.profile.include_usage,
-        extra: request::extra(mind.profile, &effort::fields(mind.profile, &mind.name, effort)),
-        model: mind.name,
-    };
     let options = Options {
         max_steps: config.max_steps.as_ref().map(|steps| steps.value),
         mode: config.permission_mode.value,
@@ -162,18 +165,19 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
             max_attempts: config.retry.max_attempts.value.saturating_sub(1),
             max_wait: config.retry.max_wait.value,
         },
-        effort,
+        effort: config.effort.as_ref().map(|effort| effort.value),
         hidden_env: Arc::new(config.hidden_env.clone()),
         masks: config.masks.clone(),
         temporary: std::env::temp_dir(),
         scripted: mind.provider == "demo",
     };
-    let agent = Agent {
+    let mut agent = Agent {
         session,
         model: mind.model,
-        envelope,
+        envelope: Envelope { model: mind.name, ..Envelope::default() },
         provider: mind.provider,
-        profile: mind.profile,
+        profile,
+        tuning: mind.tuning,
         window: mind.window,
         workspace: Arc::new(Workspace {
             root: config.workspace.clone(),
@@ -189,21 +193,32 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
         warned_of_cut: false,
         prompt_is_fresh: false,
     };
+    agent.retune();
     agent.opened(resumed);
     Ok(agent)
+}
+
+fn tuning(row: &'static Profile, endpoint: &Endpoint, config: &Config) -> Tuning {
+    Tuning {
+        row,
+        base_url: endpoint.base_url.value.clone(),
+        learned: Learned::open(config.state_dir.as_deref(), clock::timestamp()),
+        extra_body: Map::new(),
+        tried: Vec::new(),
+    }
 }
 
 fn open_session(
     store: &Store,
     config: &Config,
     resume: Option<&Path>,
-    mind: &Mind,
+    profile: &Profile,
     wires: &Wires,
 ) -> Result<(Session, Option<u32>), Error> {
     let Some(path) = resume else {
-        return Ok((store.create(&config.workspace, mind.profile), None));
+        return Ok((store.create(&config.workspace, profile), None));
     };
-    let resumed = resume::open(path, mind.profile)?;
+    let resumed = resume::open(path, profile)?;
     for warning in resumed.warnings {
         let _ = wires.updates.send(Update::Warning(warning));
     }

@@ -86,7 +86,7 @@ impl HttpModel {
         on_delta: &mut (dyn FnMut(Delta) + Send),
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Failure>> {
-        let url = format!("{}/chat/completions", self.endpoint.base_url);
+        let url = format!("{}{}", self.endpoint.base_url, request.path);
         let no_reply = |error| Box::new(Failure::Provider(error, Reply::default()));
         let client = self.client().map_err(no_reply)?;
         write_log(&self.log, &format!("> POST {url}"), &request.body);

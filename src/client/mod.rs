@@ -2,8 +2,9 @@
 //!
 //! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`decode`] (a response body to a
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
-//! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data). Effects:
-//! [`http`], [`discover`].
+//! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data), [`negotiate`]
+//! (what to change about a refused request), [`schemas`] (tools as a provider takes them). Effects:
+//! [`http`], [`discover`], [`learned`].
 
 pub mod assemble;
 mod calls;
@@ -14,10 +15,13 @@ mod details;
 pub mod discover;
 pub mod http;
 mod lax;
+pub mod learned;
+pub mod negotiate;
 mod objects;
 pub mod profile;
 pub mod request;
 pub mod retry;
+pub mod schemas;
 pub mod sse;
 mod surrogate;
 pub mod think;
@@ -38,6 +42,8 @@ pub struct Request {
     pub body: Bytes,
     /// Where ids for calls that came without one begin; unique within the session.
     pub id_prefix: String,
+    /// The path below the base URL.
+    pub path: &'static str,
 }
 
 /// Why there is no reply.

@@ -4,12 +4,13 @@
 //! holds is valid for a strict provider at every moment, because a reply with calls enters it only
 //! together with a result for each of them; until then it waits in [`State::open`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::encoded::Encoded;
-use crate::client::profile::Profile;
+use crate::client::profile::{Profile, adjust};
 use crate::client::request::Message;
 use crate::compact::summary;
 use crate::event::{
@@ -24,6 +25,25 @@ pub struct Entry {
     pub seq: u64,
     /// The message.
     pub message: Message,
+    /// Who wrote it, if a model did.
+    pub by: Option<Arc<Speaker>>,
+}
+
+/// A model at a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speaker {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's id there.
+    pub model: String,
+}
+
+impl Speaker {
+    /// True for a reader that takes the other's reasoning: the same model, or one of its family at
+    /// the same provider.
+    fn understands(&self, other: &Self) -> bool {
+        self.provider == other.provider && adjust::same_family(&self.model, &other.model)
+    }
 }
 
 /// A reply whose calls do not all have their result yet.
@@ -31,6 +51,7 @@ pub struct Entry {
 pub struct Open {
     seq: u64,
     reply: Box<Reply>,
+    by: Arc<Speaker>,
     calls: Vec<OpenCall>,
 }
 
@@ -53,7 +74,8 @@ pub struct Unanswered<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measured {
     tokens: u64,
-    bytes: usize,
+    /// Messages of the history that the report covers.
+    messages: usize,
 }
 
 /// See the module.
@@ -82,16 +104,20 @@ pub struct State {
     /// What the user asked for, word for word, with positions; compaction carries it over.
     pub requests: Vec<(u64, String)>,
     seq: u64,
-    profile: &'static Profile,
+    profile: Profile,
+    /// The model that the history is encoded for; none = whoever wrote each part of it.
+    reader: Option<Speaker>,
+    /// The writer of the last reply.
+    speaker: Option<Arc<Speaker>>,
     encoded: Encoded,
     measured: Option<Measured>,
 }
 
 impl State {
     /// An empty session with a provider of this kind.
-    pub fn new(profile: &'static Profile) -> Self {
+    pub fn new(profile: &Profile) -> Self {
         Self {
-            profile,
+            profile: *profile,
             system: String::new(),
             history: Vec::new(),
             open: None,
@@ -104,6 +130,8 @@ impl State {
             model: None,
             requests: Vec::new(),
             seq: 0,
+            reader: None,
+            speaker: None,
             encoded: Encoded::default(),
             measured: None,
         }
@@ -120,17 +148,14 @@ impl State {
         let Record { seq, event, .. } = record;
         self.seq = seq;
         match event {
-            Event::SystemPrompt(prompt) => {
-                self.system = prompt.content;
-                self.encode_all();
-            }
+            Event::SystemPrompt(prompt) => self.apply_system(prompt.content),
             Event::UserMessage(message) => {
                 self.close_open();
                 if message.author == Author::User {
                     self.begin_turn(message.turn);
                     self.requests.push((seq, message.content.clone()));
                 }
-                self.push(seq, Message::User(message.content));
+                self.push(Entry { seq, message: Message::User(message.content), by: None });
             }
             Event::AssistantMessage(message) => self.apply_assistant(seq, message),
             Event::ToolStarted(started) => {
@@ -164,20 +189,42 @@ impl State {
         self.turn_usage = Usage::default();
     }
 
+    /// The rest of the history stays as it was measured; only the difference is estimated.
+    fn apply_system(&mut self, content: String) {
+        let before = estimate(self.encoded.first(0).len());
+        self.system = content;
+        self.encode_all();
+        let after = estimate(self.encoded.first(0).len());
+        if let Some(measured) = &mut self.measured {
+            measured.tokens = (measured.tokens + after).saturating_sub(before);
+        }
+    }
+
     fn apply_assistant(&mut self, seq: u64, message: AssistantMessage) {
         self.close_open();
         self.step = message.step;
         if let Some(usage) = &message.reply.usage {
             self.count(usage);
         }
-        self.model = Some(ModelChanged { provider: message.provider, model: message.model });
+        let by = self.spoken_by(Speaker { provider: message.provider, model: message.model });
         let reply = Box::new(message.reply);
         if reply.tool_calls.is_empty() {
-            self.push_reply(seq, reply);
+            self.push_reply(seq, reply, by);
         } else {
             let calls = vec![OpenCall::default(); reply.tool_calls.len()];
-            self.open = Some(Open { seq, reply, calls });
+            self.open = Some(Open { seq, reply, by, calls });
         }
+    }
+
+    /// Notes who replies; all replies of one model share its name.
+    fn spoken_by(&mut self, speaker: Speaker) -> Arc<Speaker> {
+        let effort = self.model.take().and_then(|model| model.effort);
+        let Speaker { provider, model } = speaker.clone();
+        self.model = Some(ModelChanged { provider, model, effort });
+        let same = self.speaker.as_ref().filter(|last| ***last == speaker).cloned();
+        let by = same.unwrap_or_else(|| Arc::new(speaker));
+        self.speaker = Some(by.clone());
+        by
     }
 
     fn count(&mut self, usage: &Usage) {
@@ -199,15 +246,15 @@ impl State {
     }
 
     /// Adds a reply to the history. One without text or calls is not sent: providers refuse it.
-    fn push_reply(&mut self, seq: u64, reply: Box<Reply>) {
+    fn push_reply(&mut self, seq: u64, reply: Box<Reply>, by: Arc<Speaker>) {
         if reply.content.trim().is_empty() && reply.tool_calls.is_empty() {
             return;
         }
         let usage = reply.usage;
-        self.push(seq, Message::Assistant(reply));
+        self.push(Entry { seq, message: Message::Assistant(reply), by: Some(by) });
         if let Some(usage) = usage.filter(|usage| usage.prompt > 0) {
             let tokens = usage.prompt.saturating_add(usage.completion);
-            self.measured = Some(Measured { tokens, bytes: self.encoded.all().len() });
+            self.measured = Some(Measured { tokens, messages: self.history.len() });
         }
     }
 
@@ -235,13 +282,14 @@ impl State {
 
     /// Moves the open reply into the history, with a result for every call.
     fn close_open(&mut self) {
-        let Some(Open { seq, reply, calls }) = self.open.take() else { return };
+        let Some(Open { seq, reply, by, calls }) = self.open.take() else { return };
         let ids: Vec<(String, String)> =
             reply.tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
-        self.push_reply(seq, reply);
+        self.push_reply(seq, reply, by);
         for ((call_id, name), call) in ids.into_iter().zip(calls) {
             let (at, content) = call.result.unwrap_or_else(|| (seq, lost(call.started).to_owned()));
-            self.push(at, Message::Tool { call_id, name, content });
+            let message = Message::Tool { call_id, name, content };
+            self.push(Entry { seq: at, message, by: None });
         }
     }
 
@@ -262,10 +310,13 @@ impl State {
             }
             CompactionKind::Summary | CompactionKind::Digest => {
                 let text = summary::message(&compaction.summary, &self.requests, compaction.to_seq);
-                let entry = Entry { seq: compaction.to_seq, message: Message::Summary(text) };
+                let message = Message::Summary(text);
+                let entry = Entry { seq: compaction.to_seq, message, by: None };
                 self.history.splice(start..end, [entry]);
             }
         }
+        // What a provider reported about the old messages no longer holds.
+        self.measured = None;
         self.encode_all();
     }
 
@@ -292,25 +343,33 @@ impl State {
         self.history.get(index).is_some_and(|e| matches!(e.message, Message::Tool { .. }))
     }
 
-    fn push(&mut self, seq: u64, message: Message) {
-        self.encoded.push(&message, self.profile);
-        self.history.push(Entry { seq, message });
+    fn push(&mut self, entry: Entry) {
+        self.encoded.push(&for_reader(&entry, self.reader.as_ref()), &self.profile);
+        self.history.push(entry);
     }
 
-    /// Encodes everything anew, after the history was replaced or the provider changed. What a
-    /// provider reported about the old bytes no longer holds.
+    /// Encodes everything anew, after the history was replaced or another model is to read it.
     fn encode_all(&mut self) {
-        self.measured = None;
-        self.encoded.begin(&self.system, self.profile);
+        self.encoded.begin(&self.system, &self.profile);
         for entry in &self.history {
-            self.encoded.push(&entry.message, self.profile);
+            self.encoded.push(&for_reader(entry, self.reader.as_ref()), &self.profile);
         }
     }
 
-    /// Encodes the history as another provider takes it.
-    pub fn set_profile(&mut self, profile: &'static Profile) {
-        if self.profile != profile {
-            self.profile = profile;
+    /// Encodes the history as this model at this provider takes it. The state is then what a replay
+    /// for that reader gives.
+    pub fn set_reader(&mut self, profile: &Profile, reader: Speaker) {
+        let before = self.reader.replace(reader);
+        let is_read = |by: &Arc<Speaker>, reader: Option<&Speaker>| {
+            reader.is_none_or(|reader| reader.understands(by))
+        };
+        let reads_alike = self
+            .history
+            .iter()
+            .filter_map(|entry| entry.by.as_ref())
+            .all(|by| is_read(by, before.as_ref()) == is_read(by, self.reader.as_ref()));
+        if self.profile != *profile || !reads_alike {
+            self.profile = *profile;
             self.encode_all();
         }
     }
@@ -324,8 +383,9 @@ impl State {
     /// what was added since; without a report an estimate of everything, `tools_bytes` included.
     pub fn size(&self, tools_bytes: usize) -> u64 {
         match self.measured {
-            Some(Measured { tokens, bytes }) => {
-                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(bytes)))
+            Some(Measured { tokens, messages }) => {
+                let covered = self.encoded.first(messages).len();
+                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(covered)))
             }
             None => estimate(self.encoded.all().len() + tools_bytes),
         }
@@ -354,6 +414,24 @@ impl State {
             .map(|(call, state)| Unanswered { call, started: state.started })
             .collect()
     }
+}
+
+/// The message as the reader may see it. Reasoning and signatures are a matter between a model and
+/// its provider: others refuse them or are misled by them.
+fn for_reader<'a>(entry: &'a Entry, reader: Option<&Speaker>) -> Cow<'a, Message> {
+    let is_own = |by: &Arc<Speaker>| reader.is_none_or(|reader| reader.understands(by));
+    let Message::Assistant(reply) = &entry.message else { return Cow::Borrowed(&entry.message) };
+    if entry.by.as_ref().is_none_or(is_own) {
+        return Cow::Borrowed(&entry.message);
+    }
+    let mut reply = reply.clone();
+    reply.reasoning.clear();
+    reply.reasoning_field = None;
+    reply.reasoning_details = None;
+    for call in &mut reply.tool_calls {
+        call.extra_content = None;
+    }
+    Cow::Owned(Message::Assistant(reply))
 }
 
 /// Tokens in this many bytes, by the rule of thumb of three bytes each, rounded up.

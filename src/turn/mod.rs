@@ -15,15 +15,14 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::client::request::Kind;
-use crate::client::{Failure, Request};
+use crate::client::Failure;
 use crate::compact;
 use crate::event::{AssistantMessage, Author, Ending, Event, TurnFinished, UserMessage};
 use crate::message::{Reply, Usage};
 use crate::session::log::LogError;
 use crate::update::{TurnSummary, Update};
 use machine::{Fill, Finish, Input, Machine, Step};
-use model_call::Audience;
+use model_call::Ask;
 
 /// What a turn adds up besides its events.
 #[derive(Default)]
@@ -111,12 +110,7 @@ async fn call_model(
     let state = &agent.session.state;
     let estimate =
         crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
-    let step = state.step + 1;
-    let request = Request {
-        body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
-        id_prefix: format!("call_{}_{step}_", state.turn),
-    };
-    match model_call::call(agent, (request, Audience::User), tally, cancel).await {
+    match model_call::call(agent, Ask::Step, tally, cancel).await {
         Ok(mut reply) => {
             reply.usage = reply.usage.map(|usage| agent.priced(usage));
             agent.warn_if_server_cuts(estimate, reply.usage);

@@ -19,6 +19,7 @@ mod demo;
 mod headless;
 mod history;
 mod layers;
+mod negotiation;
 mod prompt;
 mod repl;
 mod resume;
