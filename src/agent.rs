@@ -3,6 +3,9 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+mod rewind;
+pub(crate) mod tuning;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,9 +34,8 @@ use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
+pub use rewind::Scope;
 use tuning::Tuning;
-
-pub(crate) mod tuning;
 
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]
@@ -244,8 +246,8 @@ impl Agent {
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
         self.settle()?;
-        self.session = self.store.create(&self.workspace.root, &self.profile);
-        self.retune();
+        let session = self.store.create(&self.workspace.root, &self.profile);
+        self.enter(session);
         self.opened(None);
         Ok(())
     }
@@ -266,8 +268,7 @@ impl Agent {
         for warning in resumed.warnings {
             self.show(Update::Warning(warning));
         }
-        self.session = resumed.session;
-        self.retune();
+        self.enter(resumed.session);
         self.opened(Some(turns));
         Ok(())
     }

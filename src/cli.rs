@@ -205,6 +205,12 @@ pub enum Command {
 pub enum SessionsAction {
     /// List sessions, newest first
     List,
+    /// Find sessions in which these words were said or shown
+    Search {
+        /// The words; all of them must stand in one message or result
+        #[arg(required = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
     /// Show the conversation of one session
     Show {
         /// An id, the beginning of one, or a file

@@ -29,6 +29,9 @@ pub struct Header {
     pub cwd: String,
     /// The version of the program that began the session.
     pub xsh: String,
+    /// The session that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
 }
 
 /// An event with its place in the log.
@@ -63,6 +66,8 @@ pub enum Event {
     Permission(Permission),
     /// A file is about to change; written before it does.
     FileChange(FileChange),
+    /// The session went back to an earlier point.
+    Rewind(Rewind),
     /// A turn ended.
     TurnFinished(TurnFinished),
     /// A kind from a newer version, by its name.
@@ -263,6 +268,32 @@ pub struct FileChange {
     pub mode: Option<u32>,
 }
 
+/// See [`Event::Rewind`]. Nothing is deleted from the log: what came after the point stays readable
+/// in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewind {
+    /// The user message that the session is before again, by its position.
+    pub to_seq: u64,
+    /// The messages from there on no longer count.
+    pub conversation: bool,
+    /// Files whose content from before the point is put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Restored>,
+}
+
+/// A file of a [`Rewind`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Absolute, links resolved.
+    pub path: String,
+    /// SHA-256 of the content that is put back; none: the file did not exist and is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Unix permission bits that are put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -314,6 +345,8 @@ struct AssistantLine<'a> {
     model: Cow<'a, str>,
     #[serde(default)]
     content: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raw_content: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     reasoning: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,6 +372,7 @@ impl AssistantMessage {
             provider: Cow::Borrowed(&self.provider),
             model: Cow::Borrowed(&self.model),
             content: Cow::Borrowed(&reply.content),
+            raw_content: reply.raw_content.as_deref().map(Cow::Borrowed),
             reasoning: Cow::Borrowed(&reply.reasoning),
             reasoning_field: reply.reasoning_field.as_deref().map(Cow::Borrowed),
             reasoning_details: reply.reasoning_details.as_ref().map(Cow::Borrowed),
@@ -360,6 +394,7 @@ impl From<AssistantLine<'_>> for AssistantMessage {
             partial: line.partial,
             reply: Reply {
                 content: line.content.into_owned(),
+                raw_content: line.raw_content.map(Cow::into_owned),
                 reasoning: line.reasoning.into_owned(),
                 reasoning_field: line.reasoning_field.map(Cow::into_owned),
                 reasoning_details: line.reasoning_details.map(Cow::into_owned),
@@ -411,6 +446,7 @@ impl Record {
             Event::ModelChanged(body) => line(self, kind, body),
             Event::Permission(body) => line(self, kind, body),
             Event::FileChange(body) => line(self, kind, body),
+            Event::Rewind(body) => line(self, kind, body),
             Event::TurnFinished(body) => line(self, kind, body),
             Event::Unknown(_) => line(self, kind, serde_json::Map::new()),
         }
@@ -432,6 +468,7 @@ impl Record {
             "model_changed" => Event::ModelChanged(body(line)?),
             "permission" => Event::Permission(body(line)?),
             "file_change" => Event::FileChange(body(line)?),
+            "rewind" => Event::Rewind(body(line)?),
             "turn_finished" => Event::TurnFinished(body(line)?),
             other => Event::Unknown(other.to_owned()),
         };
@@ -452,6 +489,7 @@ impl Event {
             Self::ModelChanged(_) => "model_changed",
             Self::Permission(_) => "permission",
             Self::FileChange(_) => "file_change",
+            Self::Rewind(_) => "rewind",
             Self::TurnFinished(_) => "turn_finished",
             Self::Unknown(kind) => kind,
         }

@@ -82,6 +82,9 @@ pub struct Reply {
     /// The answer text; empty when the reply only calls tools.
     #[serde(default)]
     pub content: String,
+    /// The answer text as the model wrote it, where calls were taken out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_content: Option<String>,
     /// The reasoning text, where the provider shows it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,

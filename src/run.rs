@@ -23,6 +23,7 @@ use crate::ui::json::{self, Format, Json};
 use crate::ui::plain::{Plain, PlainOptions};
 use crate::ui::terminal::{Terminal, TerminalOptions};
 use crate::ui::{self, Handle, out};
+use crate::update::Update;
 
 /// How long the process waits, when it ends, for tools that were told to stop.
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
@@ -64,6 +65,9 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
             let store = start::prepare(args)?.store;
             let text = match action {
                 Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
+                Some(SessionsAction::Search { words }) => {
+                    sessions::search(&store, *all, &words.join(" "))
+                }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
             out::print(&text);
@@ -181,7 +185,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     start.config.permission_mode.value = Mode::Auto;
     let screen = person_screen(&args, &start.config)?;
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
-    headless::run(&mut agent, demo::PROMPT, signals, &screen).await
+    screen.show(Update::Note(format!("> {}", demo::PROMPT)));
+    let exit = headless::run(&mut agent, demo::PROMPT, signals, &screen).await?;
+    screen.show(Update::Note(demo::farewell(&args.work.directory.unwrap_or_default())));
+    Ok(exit)
 }
 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde_json::Map;
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Options, Question, Window};
 use crate::cli::Args;
 use crate::client::Model;
 use crate::client::discover;
-use crate::client::http::{self, HttpModel};
+use crate::client::http::{self, HttpModel, WireLog};
 use crate::client::learned::Learned;
 use crate::client::profile::{Auth, GENERIC, Profile};
 use crate::client::request::Envelope;
@@ -116,7 +116,8 @@ struct Mind {
 /// An agent with a provider. Reads the log where a session is resumed; makes no connection.
 pub fn agent(start: Start, args: &Args, wires: Wires) -> Result<Agent, Error> {
     let (endpoint, model) = start.config.ready()?;
-    let log = args.output.debug_log.as_deref().map(open_wire_log).transpose()?;
+    let log = args.output.debug_log.as_deref();
+    let log = log.map(|path| open_wire_log(path, &start.config)).transpose()?;
     let window = start.config.window.as_ref();
     let mind = Mind {
         model: Box::new(HttpModel::new(http_endpoint(endpoint, &start.config), log)),
@@ -275,11 +276,11 @@ pub async fn list_models(config: &Config) -> Result<Vec<u8>, Error> {
         .map_err(|error| Error::failed("cannot list models", &error).help(error.help()))
 }
 
-fn open_wire_log(path: &Path) -> Result<Arc<Mutex<std::fs::File>>, Error> {
+fn open_wire_log(path: &Path, config: &Config) -> Result<WireLog, Error> {
     let mut options = OpenOptions::new();
     let file = options.create(true).append(true).mode(0o600).open(path);
     let file = file.map_err(|error| {
         Error::usage(format!("cannot write the debug log {}", path.display()), error)
     })?;
-    Ok(Arc::new(Mutex::new(file)))
+    Ok(WireLog::new(file, config.masks.clone()))
 }

@@ -13,8 +13,8 @@ use crate::client::profile::adjust::{self, Adjustment};
 use crate::client::profile::{Field, Profile, effort};
 use crate::client::request::{self, Extras};
 use crate::client::schemas;
-use crate::session::clock;
 use crate::session::state::Speaker;
+use crate::session::{Session, clock};
 use crate::update::Update;
 
 /// What an [`Agent`] makes its requests from.
@@ -41,6 +41,12 @@ impl Tuning {
 }
 
 impl Agent {
+    /// Goes on in another session.
+    pub(crate) fn enter(&mut self, session: Session) {
+        self.session = session;
+        self.retune();
+    }
+
     /// Takes over what holds for the model and the session in use.
     pub fn retune(&mut self) {
         let model = &self.envelope.model;

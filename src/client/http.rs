@@ -5,7 +5,6 @@
 
 use std::error::Error as StdError;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -18,6 +17,7 @@ use super::decode::{Decoder, Options};
 use super::sse::Flow;
 use super::think::ThinkTags;
 use super::{Failure, Model, Pending, Request};
+use crate::mask::Masks;
 use crate::message::{Delta, Reply};
 use crate::session::clock;
 
@@ -54,20 +54,36 @@ pub struct Endpoint {
     pub loopback: bool,
 }
 
-/// A file that every request and answer is written to, without secrets.
-pub type WireLog = Option<Arc<Mutex<std::fs::File>>>;
+/// A file that every request and answer is written to, secrets masked.
+pub struct WireLog {
+    file: std::fs::File,
+    masks: Masks,
+}
+
+impl WireLog {
+    /// A log in an open file.
+    pub fn new(file: std::fs::File, masks: Masks) -> Self {
+        Self { file, masks }
+    }
+
+    fn write(&mut self, what: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        // A debug log that cannot be written must not stop the work it describes.
+        let _ = writeln!(self.file, "{what} {}", self.masks.apply(&text));
+    }
+}
 
 /// A provider over HTTP.
 pub struct HttpModel {
     endpoint: Endpoint,
-    log: WireLog,
+    log: Option<WireLog>,
     /// Built when first needed: reading the system's certificates takes milliseconds.
     client: Option<reqwest::Client>,
 }
 
 impl HttpModel {
     /// A model behind an endpoint; no connection is made yet.
-    pub fn new(endpoint: Endpoint, log: WireLog) -> Self {
+    pub fn new(endpoint: Endpoint, log: Option<WireLog>) -> Self {
         Self { endpoint, log, client: None }
     }
 
@@ -89,7 +105,7 @@ impl HttpModel {
         let url = format!("{}{}", self.endpoint.base_url, request.path);
         let no_reply = |error| Box::new(Failure::Provider(error, Reply::default()));
         let client = self.client().map_err(no_reply)?;
-        write_log(&self.log, &format!("> POST {url}"), &request.body);
+        write_log(&mut self.log, &format!("> POST {url}"), &request.body);
         let sending = client.post(&url).body(request.body.clone()).send();
         let limits = self.endpoint.timeouts;
         let response = tokio::select! {
@@ -102,13 +118,13 @@ impl HttpModel {
             Ok(Err(error)) => return Err(no_reply(broken(&error, &url))),
             Ok(Ok(response)) => response,
         };
-        write_log(&self.log, &format!("< {}", response.status()), b"");
+        write_log(&mut self.log, &format!("< {}", response.status()), b"");
         if response.status() != reqwest::StatusCode::OK {
-            return Err(no_reply(refusal(response, &url, &self.log).await));
+            return Err(no_reply(refusal(response, &url, &mut self.log).await));
         }
         let options = Options { think_tags: self.endpoint.think_tags, url };
         let decoder = Decoder::new(&request.id_prefix, options);
-        Body { response, decoder, limits, log: &self.log }.read(on_delta, cancel).await
+        Body { response, decoder, limits, log: &mut self.log }.read(on_delta, cancel).await
     }
 }
 
@@ -133,7 +149,7 @@ struct Body<'a> {
     response: reqwest::Response,
     decoder: Decoder,
     limits: Timeouts,
-    log: &'a WireLog,
+    log: &'a mut Option<WireLog>,
 }
 
 impl Body<'_> {
@@ -191,7 +207,7 @@ pub async fn get(endpoint: &Endpoint, path: &str) -> Result<Vec<u8>, ProviderErr
         Ok(Ok(response)) => response,
     };
     if response.status() != reqwest::StatusCode::OK {
-        return Err(refusal(response, &url, &None).await);
+        return Err(refusal(response, &url, &mut None).await);
     }
     Ok(bounded(response, MAX_LISTING).await)
 }
@@ -226,7 +242,11 @@ fn build_client(endpoint: &Endpoint) -> Result<reqwest::Client, ProviderError> {
 }
 
 /// What an answer with another status than 200 means.
-async fn refusal(response: reqwest::Response, url: &str, log: &WireLog) -> ProviderError {
+async fn refusal(
+    response: reqwest::Response,
+    url: &str,
+    log: &mut Option<WireLog>,
+) -> ProviderError {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let body = timeout(ERROR_BODY_WITHIN, bounded(response, MAX_ERROR_BODY)).await;
@@ -286,9 +306,8 @@ fn innermost(error: &dyn StdError) -> String {
     cause.to_string()
 }
 
-fn write_log(log: &WireLog, what: &str, bytes: &[u8]) {
-    let Some(file) = log else { return };
-    let Ok(mut file) = file.lock() else { return };
-    // A debug log that cannot be written must not stop the work it describes.
-    let _ = writeln!(file, "{what} {}", String::from_utf8_lossy(bytes));
+fn write_log(log: &mut Option<WireLog>, what: &str, bytes: &[u8]) {
+    if let Some(log) = log {
+        log.write(what, bytes);
+    }
 }

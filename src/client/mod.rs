@@ -1,6 +1,7 @@
 //! The client: everything between the session's bytes and the provider's answer.
 //!
-//! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`decode`] (a response body to a
+//! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`textcalls`] (calls in the
+//! wrong place), [`decode`] (a response body to a
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
 //! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data), [`negotiate`]
 //! (what to change about a refused request), [`schemas`] (tools as a provider takes them). Effects:
@@ -24,6 +25,7 @@ pub mod retry;
 pub mod schemas;
 pub mod sse;
 mod surrogate;
+pub mod textcalls;
 pub mod think;
 
 use std::future::Future;

@@ -34,6 +34,20 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// About how many bytes it holds in memory.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::User(text) | Self::Summary(text) => text.len(),
+            Self::Tool { content, .. } => content.len(),
+            Self::Assistant(reply) => {
+                let calls: usize = reply.tool_calls.iter().map(|call| call.arguments.len()).sum();
+                reply.content.len() + reply.reasoning.len() + calls
+            }
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Plain<'a> {
     role: &'a str,

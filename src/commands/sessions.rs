@@ -6,6 +6,7 @@ use std::path::Path;
 use super::models::tokens;
 use crate::error::Error;
 use crate::event::{Author, Compaction, Event, Record, TurnFinished};
+use crate::session::search::Query;
 use crate::session::store::{Listed, Store};
 use crate::session::{log, resume};
 
@@ -30,6 +31,26 @@ pub fn list(store: &Store, all: bool) -> String {
     }
     if total > listed.len() {
         let _ = writeln!(text, "({} older ones are not shown)", total - listed.len());
+    }
+    text
+}
+
+/// The sessions that hold the words, the newest first, with where they do.
+pub fn search(store: &Store, all: bool, words: &str) -> String {
+    let found = Query::new(words).map(|query| store.search(&query, all, MOST)).unwrap_or_default();
+    if found.is_empty() {
+        let hint = if all { "" } else { "; --all searches those of other folders too" };
+        return format!("no session holds {words}{hint}\n");
+    }
+    let mut text = String::new();
+    for (session, places) in &found {
+        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}{place}", line(session));
+        let _ = places.places.iter().try_for_each(|place| writeln!(text, "    {place}"));
+        if places.total > places.places.len() {
+            let _ = writeln!(text, "    ({} more places)", places.total - places.places.len());
+        }
     }
     text
 }
@@ -87,6 +108,10 @@ fn event(text: &mut String, record: &Record) {
             writeln!(text, "\n— model: {}/{}", model.provider, model.model)
         }
         Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
+        Event::Rewind(rewind) => {
+            let what = if rewind.conversation { "rewound" } else { "files put back" };
+            writeln!(text, "\n— {what} to before event {}", rewind.to_seq)
+        }
         Event::SystemPrompt(_)
         | Event::ToolStarted(_)
         | Event::Permission(_)

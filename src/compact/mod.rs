@@ -81,7 +81,7 @@ pub(crate) async fn summarise(
     };
     let ask = Ask::Summary { messages: draft.plan.messages, prompt: &draft.prompt };
     let reply = match model_call::call(agent, ask, tally, cancel).await {
-        Ok(reply) => reply,
+        Ok(answer) => answer.reply,
         Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
         Err(Failure::Provider(error, _)) => {
             agent.learn_window(&error);

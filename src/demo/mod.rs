@@ -38,6 +38,16 @@ pub fn unpack(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// What is said after the demo.
+pub fn farewell(folder: &Path) -> String {
+    format!(
+        "The project is in {}; its session log is in .xsh/sessions there. For work of your own, set \
+         a provider's key (DEEPSEEK_API_KEY, OPENAI_API_KEY, …) or start a model server on this \
+         machine, and run xsh in a project.",
+        folder.display()
+    )
+}
+
 /// The model in the program.
 #[derive(Default)]
 pub struct ScriptedModel {

@@ -3,6 +3,9 @@
 //! A message may well begin with a slash (`/usr/bin/x is broken`); only a first word of the form
 //! `/name` is taken for a command.
 
+use crate::agent::Scope;
+use crate::error::Error;
+
 /// What a slash command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -22,6 +25,12 @@ pub enum Command {
     Model(Option<String>),
     /// List the tools.
     Tools,
+    /// Take back the last turn: messages and files.
+    Undo,
+    /// Show what one can go back to, or go back.
+    Rewind(Option<String>),
+    /// Go on in a new session from here, or from an earlier message.
+    Fork(Option<String>),
     /// End the program.
     Quit,
 }
@@ -50,7 +59,7 @@ const fn entry(
 }
 
 /// All commands, in the order of the help text.
-pub const TABLE: [Entry; 9] = [
+pub const TABLE: &[Entry] = &[
     entry("/help", &["/?"], "", "list the commands and keys", |_| Command::Help),
     entry("/new", &[], "", "begin a new session", |_| Command::New),
     entry("/resume", &[], "[ID]", "go on with another session", Command::Resume),
@@ -58,6 +67,9 @@ pub const TABLE: [Entry; 9] = [
     entry("/compact", &[], "[FOCUS]", "replace old messages by a summary", Command::Compact),
     entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
     entry("/model", &[], "[NAME]", "show or switch the model", Command::Model),
+    entry("/undo", &[], "", "take back the last turn, its files too", |_| Command::Undo),
+    entry("/rewind", &[], "[N [conversation|files]]", "go back before message N", Command::Rewind),
+    entry("/fork", &[], "[N]", "go on in a new session", Command::Fork),
     entry("/tools", &[], "", "list the tools of the model", |_| Command::Tools),
     entry("/quit", &["/exit", "/q"], "", "end the program", |_| Command::Quit),
 ];
@@ -114,16 +126,38 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
+/// A message's number, as `/rewind` lists them.
+pub fn number(text: &str) -> Result<usize, Error> {
+    text.parse().map_err(|_| {
+        Error::usage(format!("{text} is no message number"), "").help("/rewind lists the messages")
+    })
+}
+
+/// The argument of `/rewind`: a number, and what goes back.
+pub fn rewind_target(text: &str) -> Result<(usize, Scope), Error> {
+    let (to, what) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let scope = match what.trim() {
+        "" | "both" => Scope::Both,
+        "conversation" => Scope::Conversation,
+        "files" => Scope::Files,
+        other => {
+            return Err(Error::usage(format!("cannot rewind {other}"), "")
+                .help("/rewind N, /rewind N conversation, or /rewind N files"));
+        }
+    };
+    Ok((number(to)?, scope))
+}
+
 /// The text of `/help`.
 pub fn help() -> String {
     let mut text = String::from("Commands:\n");
-    for entry in &TABLE {
+    for entry in TABLE {
         let usage = format!("{} {}", entry.name, entry.argument);
         let aliases = match entry.aliases {
             [] => String::new(),
             names => format!(" (also {})", names.join(", ")),
         };
-        text.extend([&format!("  {usage:<18} "), entry.help, &aliases, "\n"]);
+        text.extend([&format!("  {usage:<33} "), entry.help, &aliases, "\n"]);
     }
     text.push_str(KEYS);
     text

@@ -26,6 +26,17 @@ pub(super) fn sessions(sessions: &[SessionLine], current: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The text of `/rewind`.
+pub(super) fn points(points: &[(usize, String)]) -> String {
+    if points.is_empty() {
+        return "Nothing has been said yet.".to_owned();
+    }
+    let lines = points.iter().map(|(number, text)| format!("{number:>4}  {text}"));
+    let how = "/rewind N goes back before message N: messages and files; add `conversation` or \
+               `files` for one of them";
+    lines.chain([how.to_owned()]).collect::<Vec<_>>().join("\n")
+}
+
 /// The text of `/tools`.
 pub(super) fn tools(tools: &[(String, String)]) -> String {
     let widest = tools.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -49,7 +49,10 @@ pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) ->
     let mut warned = false;
     loop {
         let typed = match next.take() {
-            Some(text) => Typed::Line(Line::Text(text)),
+            Some(text) => {
+                note(shell, &format!("> {text}"));
+                Typed::Line(Line::Text(text))
+            }
             None => read(agent, shell).await,
         };
         let done = match typed {
@@ -163,6 +166,14 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
             Ok(format!("{model} ({provider})"))
         }
         Command::Tools => Ok(lists::tools(&agent.tools())),
+        Command::Undo => agent.undo(),
+        Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
+        Command::Rewind(Some(to)) => {
+            let (number, scope) = commands::rewind_target(to)?;
+            agent.rewind(number, scope)
+        }
+        Command::Fork(None) => agent.fork(None),
+        Command::Fork(Some(to)) => agent.fork(Some(commands::number(to)?)),
         Command::Compact(_) | Command::Quit => Ok(String::new()),
     }
 }

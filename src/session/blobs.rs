@@ -5,17 +5,19 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use anyhow::Context;
+
 use super::log::make_private_folder;
 
-/// Keeps a content under its hash, once. The error is for the model: the change must not happen,
-/// because it could not be undone.
-pub fn keep(folder: &Path, sha256: &str, content: &[u8]) -> Result<(), String> {
+/// Keeps a content under its hash, once. On an error the change must not happen, because it could
+/// not be undone.
+pub fn keep(folder: &Path, sha256: &str, content: &[u8]) -> anyhow::Result<()> {
     let path = folder.join(sha256);
     if path.exists() {
         return Ok(());
     }
-    store(folder, &path, content).map_err(|error| {
-        format!("the content before the change cannot be kept: {}: {error}", path.display())
+    store(folder, &path, content).with_context(|| {
+        format!("the content before the change cannot be kept in {}", path.display())
     })
 }
 

@@ -6,9 +6,13 @@
 pub mod blobs;
 pub mod clock;
 pub mod encoded;
+pub mod fork;
 pub mod lock;
 pub mod log;
+pub mod replaced;
 pub mod resume;
+pub mod rewind;
+pub mod search;
 pub mod state;
 pub mod store;
 

@@ -10,11 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::encoded::Encoded;
+use super::replaced::Replaced;
 use crate::client::profile::{Profile, adjust};
 use crate::client::request::Message;
 use crate::compact::summary;
 use crate::event::{
-    AssistantMessage, Author, Compaction, CompactionKind, Event, ModelChanged, Record, ToolResult,
+    AssistantMessage, Author, Compaction, CompactionKind, Event, FileChange, ModelChanged, Record,
+    Rewind, ToolResult,
 };
 use crate::message::{Reply, ToolCall, Usage};
 
@@ -103,6 +105,9 @@ pub struct State {
     pub model: Option<ModelChanged>,
     /// What the user asked for, word for word, with positions; compaction carries it over.
     pub requests: Vec<(u64, String)>,
+    /// File changes that can be undone, oldest first, with positions.
+    pub changes: Vec<(u64, FileChange)>,
+    replaced: Replaced,
     seq: u64,
     profile: Profile,
     /// The model that the history is encoded for; none = whoever wrote each part of it.
@@ -129,6 +134,8 @@ impl State {
             files: Arc::default(),
             model: None,
             requests: Vec::new(),
+            changes: Vec::new(),
+            replaced: Replaced::default(),
             seq: 0,
             reader: None,
             speaker: None,
@@ -164,10 +171,12 @@ impl State {
                 }
             }
             Event::ToolResult(result) => self.apply_result(seq, result),
-            Event::Compaction(compaction) => self.apply_compaction(&compaction),
+            Event::Compaction(compaction) => self.apply_compaction(seq, &compaction),
+            Event::Rewind(rewind) => self.apply_rewind(rewind),
             Event::ModelChanged(model) => self.model = Some(model),
             Event::FileChange(change) => {
-                self.know(change.path, change.after);
+                self.know(change.path.clone(), change.after.clone());
+                self.changes.push((seq, change));
             }
             Event::TurnFinished(finished) => {
                 self.close_open();
@@ -293,13 +302,15 @@ impl State {
         }
     }
 
-    fn apply_compaction(&mut self, compaction: &Compaction) {
+    fn apply_compaction(&mut self, seq: u64, compaction: &Compaction) {
         if let Some(usage) = &compaction.usage {
             self.count(usage);
         }
         let Some((start, end)) = self.whole_groups(compaction.from_seq, compaction.to_seq) else {
             return;
         };
+        let before = self.history.len();
+        let old = self.history.get(start..end).unwrap_or_default().to_vec();
         match compaction.kind {
             CompactionKind::Cut => {
                 for entry in self.history.get_mut(start..end).unwrap_or_default() {
@@ -315,9 +326,42 @@ impl State {
                 self.history.splice(start..end, [entry]);
             }
         }
+        let stand_in = self.history.len() + old.len() - before;
+        self.replaced.keep(seq, start..start + stand_in, old);
         // What a provider reported about the old messages no longer holds.
         self.measured = None;
         self.encode_all();
+    }
+
+    /// True when the messages as they were before this position can still be put together.
+    pub fn can_rewind(&self, to_seq: u64) -> bool {
+        to_seq > self.replaced.forgotten()
+    }
+
+    /// Goes back: compactions after the point are undone, then everything from it on is dropped.
+    fn apply_rewind(&mut self, rewind: Rewind) {
+        let to_seq = rewind.to_seq;
+        if rewind.conversation {
+            self.open = None;
+            self.turn_open = false;
+            while let Some((place, old)) = self.replaced.take_after(to_seq) {
+                let place = place.start.min(self.history.len())..place.end.min(self.history.len());
+                self.history.splice(place, old);
+            }
+            let mut kept = self.history.iter().take_while(|entry| entry.seq < to_seq).count();
+            // A point inside a group: the reply goes together with its results.
+            while self.is_result(kept) {
+                kept -= 1;
+            }
+            self.history.truncate(kept);
+            self.requests.retain(|(seq, _)| *seq < to_seq);
+            self.measured = None;
+            self.encode_all();
+        }
+        for file in rewind.files {
+            self.changes.retain(|(seq, change)| *seq < to_seq || change.path != file.path);
+            self.know(file.path, file.sha256.unwrap_or_default());
+        }
     }
 
     /// The entries between two positions, widened so that no call loses its result.
@@ -399,7 +443,7 @@ impl State {
     /// What the size would be after a compaction.
     pub fn after(&self, compaction: &Compaction, tools_bytes: usize) -> u64 {
         let mut after = self.clone();
-        after.apply_compaction(compaction);
+        after.apply_compaction(self.seq, compaction);
         after.size(tools_bytes)
     }
 

@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
+use walkdir::WalkDir;
 
 use super::log::{self, Log};
+use super::search::{Found, Query};
 use super::state::State;
 use super::{Session, clock};
 use crate::client::profile::Profile;
@@ -95,6 +97,7 @@ impl Store {
             created_at: clock::now(),
             cwd: workspace.display().to_string(),
             xsh: env!("CARGO_PKG_VERSION").to_owned(),
+            forked_from: None,
         };
         let log = match &self.folder {
             None => Log::Unsaved,
@@ -176,6 +179,24 @@ impl Store {
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
     pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
+        let files = self.files(all);
+        let total = files.len();
+        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
+        (listed.take(limit).collect(), total)
+    }
+
+    /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
+    pub fn search(&self, query: &Query, all: bool, limit: usize) -> Vec<(Listed, Found)> {
+        let files = self.files(all).into_iter();
+        let found = files.filter_map(|(modified, path)| {
+            let found = query.search(&path)?;
+            Some((listed(path, modified)?, found))
+        });
+        found.take(limit).collect()
+    }
+
+    /// The session files with their times, the newest first.
+    fn files(&self, all: bool) -> Vec<(SystemTime, PathBuf)> {
         let mut folders: Vec<PathBuf> = self.folders().map(Path::to_owned).collect();
         if all {
             folders.extend(self.other_folders());
@@ -188,9 +209,7 @@ impl Store {
             .map(|path| (modified(&path), path))
             .collect();
         files.sort_by(|a, b| b.cmp(a));
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+        files
     }
 }
 
@@ -204,12 +223,12 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
 
-/// Remembers the session as the one used last. Best effort: file times stand in for it.
+/// Remembers the session as the one used last. Best effort: file times stand in for it. A session
+/// that lies somewhere else leaves no mark there.
 pub fn note_latest(session: &Path, id: &str) {
-    if let Some(folder) = session
-        .parent()
-        .filter(|folder| folder.ends_with("sessions") || folder.join("latest").exists())
-    {
+    let among_sessions =
+        |folder: &&Path| folder.ancestors().take(2).any(|place| place.ends_with("sessions"));
+    if let Some(folder) = session.parent().filter(among_sessions) {
         let _ = replace(&folder.join("latest"), id);
     }
 }
@@ -264,8 +283,10 @@ fn is_plain_id(id: &str) -> bool {
     !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
+/// What lies directly in a folder; nothing where it cannot be read.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    let walk = WalkDir::new(folder).min_depth(1).max_depth(1);
+    walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

@@ -129,6 +129,23 @@ pub fn commit(
     Ok(Saved { seen, notes })
 }
 
+/// Puts an earlier content and mode in the place of what is there now, or removes the file. On an
+/// error the file is as it was.
+pub fn put_back(path: &Path, content: Option<&[u8]>, mode: Option<u32>) -> io::Result<()> {
+    let Some(content) = content else { return fs::remove_file(path) };
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMP_PREFIX).suffix(TEMP_SUFFIX);
+    let mode = Permissions::from_mode(mode.unwrap_or(0o644));
+    let mut file = builder.permissions(Permissions::from_mode(0o600)).tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().set_permissions(mode)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
 /// A read-only file is somebody's wish; a rename would walk over it.
 fn require_writable(path: &Resolved, before: &OnDisk) -> Result<(), String> {
     let mode = before.meta.mode() & 0o7777;

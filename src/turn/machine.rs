@@ -11,6 +11,9 @@ use crate::message::{FinishReason, Reply};
 /// How often a cut answer is continued before the turn gives up.
 const MAX_CONTINUATIONS: u32 = 2;
 
+/// How often in a row the model is asked again for a call that it wrote as text.
+const MAX_MISWRITTEN: u32 = 2;
+
 /// What the driver does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -66,6 +69,8 @@ pub enum Input {
     Started,
     /// The model replied, and the reply is recorded (unless it was empty).
     Replied(Reply),
+    /// The model replied with a text that holds a call which cannot be run, and it is recorded.
+    Miswritten,
     /// The request failed for good.
     Failed(ProviderError),
     /// Every call of the open reply has its result.
@@ -102,6 +107,7 @@ pub struct Machine {
     steps: u32,
     empty_replies: u32,
     continuations: u32,
+    miswritten: u32,
     repeats: Repeats,
     /// What has been tried to shorten the history since it last helped.
     tried: Vec<Means>,
@@ -120,6 +126,7 @@ impl Machine {
             steps: 0,
             empty_replies: 0,
             continuations: 0,
+            miswritten: 0,
             repeats: Repeats::default(),
             tried: Vec::new(),
             gave_up: false,
@@ -133,6 +140,7 @@ impl Machine {
         match input {
             Input::Started | Input::Told => self.before_request(fill),
             Input::Replied(reply) => self.after_reply(&reply, fill),
+            Input::Miswritten => self.after_miswritten(),
             Input::ToolsDone => self.after_tools(fill),
             Input::Compacted => self.after_compaction(fill),
             Input::NotCompacted => self.shorten_further(fill),
@@ -213,10 +221,14 @@ impl Machine {
         }
     }
 
-    fn after_reply(&mut self, reply: &Reply, fill: Fill) -> Step {
+    fn count_reply(&mut self) {
         self.overflow = None;
         self.overflows = 0;
         self.steps += 1;
+    }
+
+    fn after_reply(&mut self, reply: &Reply, fill: Fill) -> Step {
+        self.count_reply();
         if reply.is_empty() && reply.finish_reason != FinishReason::ContentFilter {
             return self.after_empty_reply(fill);
         }
@@ -241,8 +253,22 @@ impl Machine {
             return done(completed(reply));
         }
         self.continuations = 0;
+        self.miswritten = 0;
         self.repeats.add(&reply.tool_calls);
         Step::RunTools
+    }
+
+    fn after_miswritten(&mut self) -> Step {
+        self.count_reply();
+        self.empty_replies = 0;
+        self.miswritten += 1;
+        if self.miswritten <= MAX_MISWRITTEN {
+            return Step::Tell(MISWRITTEN);
+        }
+        let detail = "the model wrote its tool calls as text that cannot be run";
+        done(Finish::new(Ending::Error, detail).help(
+            "try again, or use a model (or a chat template of its server) that supports tool calls",
+        ))
     }
 
     fn after_empty_reply(&mut self, fill: Fill) -> Step {
@@ -283,6 +309,12 @@ impl Machine {
 /// What the model is told when its answer was cut by the output limit.
 const CONTINUE: &str = "[xsh] Your answer was cut off by the output limit. Go on exactly where it \
                         stopped; do not repeat what is already there.";
+
+/// What the model is told when it wrote a call as text.
+const MISWRITTEN: &str = "[xsh] Your answer holds a tool call written as text, and nothing was run: \
+                          it is cut off, malformed or names no tool of yours. Make the call in the \
+                          tool-calling format. If you only meant to show one, put it in a code \
+                          block and answer again.";
 
 /// What the model is told when it repeats itself.
 const REPEATING: &str = "[xsh] You have made the same calls several times in a row with nothing new \

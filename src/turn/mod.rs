@@ -8,6 +8,7 @@ pub mod machine;
 pub(crate) mod model_call;
 pub mod repeat;
 pub mod schedule;
+mod text_calls;
 mod tool_calls;
 
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use crate::message::{Reply, Usage};
 use crate::session::log::LogError;
 use crate::update::{TurnSummary, Update};
 use machine::{Fill, Finish, Input, Machine, Step};
-use model_call::Ask;
+use model_call::{Answer, Ask};
 
 /// What a turn adds up besides its events.
 #[derive(Default)]
@@ -110,10 +111,16 @@ async fn call_model(
     let state = &agent.session.state;
     let estimate =
         crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
+    let id_prefix = Ask::Step.id_prefix(agent);
     match model_call::call(agent, Ask::Step, tally, cancel).await {
-        Ok(mut reply) => {
+        Ok(Answer { mut reply, held }) => {
             reply.usage = reply.usage.map(|usage| agent.priced(usage));
             agent.warn_if_server_cuts(estimate, reply.usage);
+            if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
+                tally.answer.clear();
+                record_message(agent, reply, false)?;
+                return Ok(Input::Miswritten);
+            }
             record_reply(agent, reply, tally)
         }
         Err(Failure::Cancelled(partial)) => record_partial(agent, partial, tally),

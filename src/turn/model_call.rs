@@ -11,6 +11,7 @@ use crate::client::classify::ProviderError;
 use crate::client::negotiate::{self, negotiate};
 use crate::client::request::{Kind, Message};
 use crate::client::retry::{self, Next};
+use crate::client::textcalls::Hold;
 use crate::client::{Failure, Request};
 use crate::message::{Delta, Reply};
 use crate::session::clock;
@@ -26,20 +27,34 @@ pub(crate) enum Ask<'a> {
 }
 
 impl Ask<'_> {
-    fn request(self, agent: &Agent) -> Request {
+    /// Where ids for calls without one begin.
+    pub(crate) fn id_prefix(self, agent: &Agent) -> String {
         let state = &agent.session.state;
-        let (body, id_prefix) = match self {
-            Self::Step => (
-                agent.envelope.body(state.encoded().all(), Kind::Step),
-                format!("call_{}_{}_", state.turn, state.step + 1),
-            ),
+        match self {
+            Self::Step => format!("call_{}_{}_", state.turn, state.step + 1),
+            Self::Summary { .. } => "summary_".to_owned(),
+        }
+    }
+
+    fn request(self, agent: &Agent) -> Request {
+        let encoded = agent.session.state.encoded();
+        let body = match self {
+            Self::Step => agent.envelope.body(encoded.all(), Kind::Step),
             Self::Summary { messages, prompt } => {
-                let messages = state.encoded().first_and(messages, prompt, &agent.profile);
-                (agent.envelope.body(&messages, Kind::Summary), "summary_".to_owned())
+                let messages = encoded.first_and(messages, prompt, &agent.profile);
+                agent.envelope.body(&messages, Kind::Summary)
             }
         };
-        Request { body: body.into(), id_prefix, path: agent.profile.path() }
+        Request { body: body.into(), id_prefix: self.id_prefix(agent), path: agent.profile.path() }
     }
+}
+
+/// A whole reply.
+pub(crate) struct Answer {
+    /// What the model said.
+    pub reply: Reply,
+    /// The end of its text that was not shown, because it looks like a call.
+    pub held: String,
 }
 
 /// Asks the model until there is a reply, the user interrupts, or trying again makes no sense.
@@ -48,16 +63,16 @@ pub(crate) async fn call(
     ask: Ask<'_>,
     tally: &mut Tally,
     cancel: &CancellationToken,
-) -> Result<Reply, Failure> {
+) -> Result<Answer, Failure> {
     let mut request = ask.request(agent);
     let mut attempt = 0;
     let mut changes = Changes::default();
     loop {
         let (result, shown) = attempt_once(agent, (&request, ask), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(reply) => {
+            Ok(answer) => {
                 agent.keep_changes();
-                return Ok(reply);
+                return Ok(answer);
             }
             Err(failure) => match *failure {
                 Failure::Provider(error, partial) => (error, partial),
@@ -150,7 +165,7 @@ async fn attempt_once(
     (request, ask): (&Request, Ask<'_>),
     tally: &mut Tally,
     cancel: &CancellationToken,
-) -> (Result<Reply, Box<Failure>>, bool) {
+) -> (Result<Answer, Box<Failure>>, bool) {
     let visible = matches!(ask, Ask::Step);
     if visible {
         agent.show(Update::Waiting);
@@ -158,6 +173,7 @@ async fn attempt_once(
     let began = Instant::now();
     let mut shown = false;
     let updates = agent.updates.clone();
+    let mut hold = Hold::default();
     let mut on_delta = |delta: Delta| {
         if !visible {
             return;
@@ -165,14 +181,24 @@ async fn attempt_once(
         shown = true;
         // A screen that is gone is no reason to stop working.
         let _ = updates.send(match delta {
-            Delta::Content(text) => Update::Text(text),
+            Delta::Content(text) => match hold.push(&text) {
+                text if text.is_empty() => return,
+                text => Update::Text(text),
+            },
             Delta::Reasoning(text) => Update::Reasoning(text),
             Delta::ToolCall(name) => Update::ToolCallComing(name),
         });
     };
     let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
-    (result, shown)
+    let held = hold.finish();
+    if let Err(failure) = &result
+        && matches!(**failure, Failure::Cancelled(_))
+        && !held.is_empty()
+    {
+        agent.show(Update::Text(held.clone()));
+    }
+    (result.map(|reply| Answer { reply, held }), shown)
 }
 
 async fn interrupted_within(wait: Duration, cancel: &CancellationToken) -> bool {

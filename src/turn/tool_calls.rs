@@ -197,6 +197,13 @@ struct Running {
     cancel: CancellationToken,
 }
 
+impl Drop for Running {
+    /// Stops what still runs when the outcomes can no longer be recorded.
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
 struct Finished {
     index: usize,
     outcome: Outcome,
@@ -211,7 +218,7 @@ impl Running {
             outcomes: Vec::new(),
             journal,
             announce,
-            cancel: cancel.clone(),
+            cancel: cancel.child_token(),
         }
     }
 
@@ -334,7 +341,7 @@ struct ChannelJournal {
 impl Journal for ChannelJournal {
     fn file_change(&self, change: FileChange, before: Option<&[u8]>) -> Result<(), String> {
         if let (Some(folder), Some(hash), Some(content)) = (&self.blobs, &change.before, before) {
-            blobs::keep(folder, hash, content)?;
+            blobs::keep(folder, hash, content).map_err(|error| format!("{error:#}"))?;
         }
         let (recorded, wait) = std::sync::mpsc::sync_channel(1);
         let gone = "xsh is shutting down";

@@ -208,7 +208,9 @@ impl<W: Write> Terminal<W> {
         if let Some(turns) = session.resumed_turns {
             parts.push(format!("resumed, {}", figures::count(turns.into(), "turn")));
         }
-        parts.push("/help lists the commands".into());
+        if !session.scripted {
+            parts.push("/help lists the commands".into());
+        }
         let parts: Vec<_> = parts.iter().map(|part| sanitize::line(part)).collect();
         for line in packed(&parts, self.width()) {
             self.line(Style::Dim, &line);

@@ -85,3 +85,16 @@ fn many_sessions_are_listed() {
         assert_says(&(output.stdout + &output.stderr), &["1502|more|older|not shown"]);
     }
 }
+
+#[test]
+fn sessions_are_found_by_what_was_said_in_them() {
+    let provider = Provider::answering(|_| Reply::text("The parser is in src/Parse.rs."));
+    let env = Env::new(&provider);
+    let _ = env.ask("where is the lexer?");
+    let id = env.log().id().to_owned();
+    let found = env.run(&["sessions", "search", "PARSER", "src"]).expect_code(0);
+    assert_says(&found.stdout, &[&id, "The parser is in"]);
+    let none = env.run(&["sessions", "search", "elephant"]).expect_code(0);
+    assert_says(&none.stdout, &["no session holds elephant"]);
+    let _ = env.run(&["sessions", "search"]).expect_code(2);
+}

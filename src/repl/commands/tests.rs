@@ -56,7 +56,7 @@ fn distances() {
 #[test]
 fn every_row_is_a_command_and_in_the_help() {
     let help = help();
-    for entry in &TABLE {
+    for entry in TABLE {
         for name in entry.aliases.iter().chain([&entry.name]) {
             assert!(is_command(name) && parse(name).is_ok(), "{name}");
             assert!(help.contains(name), "{name}");

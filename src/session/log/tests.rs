@@ -13,6 +13,7 @@ fn header() -> Header {
         created_at: "2026-11-30T09:15:00.123Z".into(),
         cwd: "/w".into(),
         xsh: "0.1.0".into(),
+        forked_from: None,
     }
 }
 
@@ -43,6 +44,7 @@ fn texts(path: &Path) -> (Vec<String>, Damage) {
         | Event::ModelChanged(_)
         | Event::Permission(_)
         | Event::FileChange(_)
+        | Event::Rewind(_)
         | Event::TurnFinished(_)) => panic!("not written here: {other:?}"),
     })
     .unwrap();

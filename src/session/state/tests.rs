@@ -3,7 +3,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::client::profile::{GENERIC, by_name};
-use crate::event::{FileSeen, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage};
+use crate::event::{
+    FileSeen, Restored, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage,
+};
 
 /// What a strict provider says about a history; the rules are its own, not the state's.
 fn refusal(messages: &[Value]) -> Option<String> {
@@ -238,6 +240,65 @@ fn broken_arguments_never_reach_a_provider() {
     assert_ne!(messages(&state)[1]["tool_calls"][0]["function"]["name"], "");
 }
 
+fn rewind(to_seq: u64, conversation: bool) -> Event {
+    let file = Restored { path: "/a".into(), sha256: Some("old".into()), mode: None };
+    Event::Rewind(Rewind { to_seq, conversation, files: vec![file] })
+}
+
+fn change(before: &str, after: &str) -> Event {
+    Event::FileChange(FileChange {
+        call_id: "a".into(),
+        path: "/a".into(),
+        before: Some(before.into()),
+        after: after.into(),
+        mode: None,
+    })
+}
+
+#[test]
+fn a_rewind_drops_what_came_after_and_nothing_else() {
+    let mut events = vec![user(1, "one"), assistant("first", &[]), user(2, "two")];
+    let before = fold(&events[..2]);
+    events.extend([assistant("", &["a"]), started("a"), change("old", "new")]);
+    assert_eq!(fold(&events).changes.len(), 1);
+    events.push(rewind(3, true));
+    let after = fold(&events);
+    assert_eq!(after.encoded().all(), before.encoded().all());
+    assert_eq!((after.requests.len(), after.changes.len()), (1, 0));
+    assert_eq!(after.files[&PathBuf::from("/a")], "old");
+    assert_eq!(after.unanswered(), []);
+}
+
+#[test]
+fn a_rewind_undoes_the_compactions_behind_it() {
+    let events = vec![
+        user(1, "one"),
+        assistant("", &["a"]),
+        result("a", &"x".repeat(2_000)),
+        assistant("first", &[]),
+        user(2, "two"),
+    ];
+    let plain = fold(&events[..4]);
+    for kind in [CompactionKind::Summary, CompactionKind::Cut, CompactionKind::Digest] {
+        let mut events = events.clone();
+        events.extend([compaction(1, 4, kind), assistant("second", &[])]);
+        events.extend([compaction(1, 7, CompactionKind::Summary), user(3, "three")]);
+        assert!(fold(&events).can_rewind(5));
+        events.push(rewind(5, true));
+        assert_eq!(fold(&events).encoded().all(), plain.encoded().all(), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_rewind_of_files_alone_keeps_the_conversation() {
+    let events = [user(1, "one"), change("old", "new"), assistant("first", &[])];
+    let mut rewound = events.to_vec();
+    rewound.push(rewind(1, false));
+    let state = fold(&rewound);
+    assert_eq!(state.encoded().all(), fold(&events).encoded().all());
+    assert_eq!((state.changes.len(), &*state.files[&PathBuf::from("/a")]), (0, "old"));
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
     let ids = prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..4);
@@ -252,6 +313,8 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (id.clone(), "\\PC{0,900}").prop_map(|(id, text)| result(id, &text)),
         2 => id.prop_map(started),
         1 => (0..30_u64, 0..30_u64, kind).prop_map(|(a, b, kind)| compaction(a, b, kind)),
+        1 => (0..30_u64, any::<bool>()).prop_map(|(to, conversation)| rewind(to, conversation)),
+        1 => Just(change("old", "new")),
         1 => Just(finished()),
         1 => "[a-z]{1,5}".prop_map(|content| Event::SystemPrompt(SystemPrompt { content })),
         1 => Just(Event::Unknown("later".to_owned())),
@@ -309,7 +372,10 @@ proptest! {
         let mut before = Vec::new();
         for end in 1..=events.len() {
             let state = fold(&events[..end]);
-            let replaced = matches!(events[end - 1], Event::Compaction(_) | Event::SystemPrompt(_));
+            let replaced = matches!(
+                events[end - 1],
+                Event::Compaction(_) | Event::SystemPrompt(_) | Event::Rewind(_)
+            );
             prop_assert!(replaced || state.encoded().all().starts_with(&before));
             before = state.encoded().all().to_vec();
         }

@@ -222,3 +222,23 @@ fn failures_and_interrupts_end_the_turn() {
     ends(&machine().next(Input::Interrupted, CALM), Ending::Cancelled);
     ends(&machine().next(Input::LogFailed("disk full".into()), CALM), Ending::Error);
 }
+
+#[test]
+fn a_call_written_as_text_is_asked_for_twice_in_a_row() {
+    let mut machine = machine();
+    let told = Step::Tell(MISWRITTEN);
+    for _ in 0..2 {
+        assert_eq!(machine.next(Input::Miswritten, CALM), told);
+        assert_eq!(machine.next(Input::Told, CALM), Step::CallModel);
+    }
+    assert_eq!(machine.next(calls("{}"), CALM), Step::RunTools, "a real call counts anew");
+    let script = vec![
+        (Input::ToolsDone, CALM),
+        (Input::Miswritten, CALM),
+        (Input::Told, CALM),
+        (Input::Miswritten, CALM),
+    ];
+    assert_eq!(run(&mut machine, script), told);
+    assert_eq!(machine.next(Input::Told, CALM), Step::CallModel);
+    ends(&machine.next(Input::Miswritten, CALM), Ending::Error);
+}

@@ -222,7 +222,6 @@ fn the_demo_is_labelled() {
     insta::assert_snapshot!(shown(screen(60, false, false), &[Update::SessionOpened(session)]), @r"
     xsh 0.1.0 · deepseek-chat (deepseek) · /work/demo
     mode auto · AGENTS.md · resumed, 3 turns
-    /help lists the commands
     Demo: the replies come from a script, not from a model.
     ");
 }

@@ -1,0 +1,134 @@
+//! `/undo`, `/rewind` and `/fork`: going back in a session, or on from an earlier point in another.
+
+use super::{Agent, log_error};
+use crate::error::Error;
+use crate::event::{Event, Rewind};
+use crate::session::rewind::{self, FilePlan};
+use crate::session::{fork, resume};
+
+/// What goes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Messages and files.
+    #[default]
+    Both,
+    /// The messages; files stay as they are.
+    Conversation,
+    /// The files; the messages stay.
+    Files,
+}
+
+impl Agent {
+    /// The user's messages that one can go back to, oldest first: number and first line.
+    pub fn rewind_points(&self) -> Vec<(usize, String)> {
+        let requests = self.session.state.requests.iter().enumerate();
+        let line = |text: &str| text.trim().lines().next().unwrap_or_default().to_owned();
+        requests.map(|(index, (_, text))| (index + 1, line(text))).collect()
+    }
+
+    /// `/undo`: before the last message again, with the files of its turn. Says what came of it.
+    pub fn undo(&mut self) -> Result<String, Error> {
+        self.rewind(self.session.state.requests.len(), Scope::Both)
+    }
+
+    /// `/rewind NUMBER`: before that message again. Says what came of it.
+    pub fn rewind(&mut self, number: usize, scope: Scope) -> Result<String, Error> {
+        let (to_seq, said) = self.point(number)?;
+        let blobs = self.blob_folder();
+        let plan = match scope {
+            Scope::Conversation => FilePlan::default(),
+            Scope::Both | Scope::Files => {
+                rewind::plan(&self.session.state, to_seq, blobs.as_deref())
+            }
+        };
+        let conversation = scope != Scope::Files;
+        let event = Rewind { to_seq, conversation, files: plan.restore.clone() };
+        self.session.record(Event::Rewind(event)).map_err(|error| log_error(&error))?;
+        let failed = rewind::restore(&plan.restore, blobs.as_deref());
+        let restored = plan.restore.len() - failed.len();
+        let left = [plan.leave, failed].concat();
+        Ok(report(scope, &said, restored, &left))
+    }
+
+    /// `/fork [NUMBER]`: goes on in a new session, from before that message or from here.
+    pub fn fork(&mut self, number: Option<usize>) -> Result<String, Error> {
+        self.settle()?;
+        let end = match number {
+            Some(number) => Some(self.point(number)?.0),
+            None => None,
+        };
+        let Some(path) = self.session.path().filter(|path| path.exists()) else {
+            return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
+        };
+        let (copy, old) = fork::copy(&path, end)?;
+        let resumed = resume::open(&copy, &self.profile)?;
+        self.enter(resumed.session);
+        self.opened(Some(self.session.state.turn));
+        Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))
+    }
+
+    fn point(&self, number: usize) -> Result<(u64, String), Error> {
+        let requests = &self.session.state.requests;
+        let found = number.checked_sub(1).and_then(|index| requests.get(index));
+        let Some((seq, text)) = found else {
+            let why = match requests.len() {
+                0 => "nothing has been said yet".to_owned(),
+                1 => "there is only message 1".to_owned(),
+                last => format!("the messages are 1 to {last}"),
+            };
+            return Err(Error::usage("cannot go back there", why));
+        };
+        if !self.session.state.can_rewind(*seq) {
+            return Err(Error::usage(
+                "cannot go back there",
+                "it lies too far behind a compaction",
+            )
+            .help("`xsh sessions show` still has the whole conversation"));
+        }
+        let first = text.trim().lines().next().unwrap_or_default();
+        Ok((*seq, first.chars().take(60).collect()))
+    }
+}
+
+fn report(scope: Scope, said: &str, restored: usize, left: &[(String, String)]) -> String {
+    let point = match scope {
+        Scope::Files => format!("files as before \"{said}\""),
+        Scope::Both | Scope::Conversation => format!("back before \"{said}\""),
+    };
+    let files = match (scope, restored) {
+        (Scope::Conversation, _) => "files stay as they are".to_owned(),
+        (_, 0) => "no file had to be put back".to_owned(),
+        (_, 1) => "1 file put back".to_owned(),
+        (_, more) => format!("{more} files put back"),
+    };
+    let mut lines = vec![format!("{point}; {files}")];
+    lines.extend(left.iter().map(|(path, why)| format!("left alone: {path}: {why}")));
+    if scope != Scope::Conversation {
+        lines.push("only changes by write and edit are put back, not what commands did".to_owned());
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_it_is_said() {
+        let left = [("/a".to_owned(), "it is too large".to_owned())];
+        for (scope, restored, left, expected) in [
+            (
+                Scope::Both,
+                2,
+                &left[..],
+                "back before \"x\"; 2 files put back\nleft alone: /a: it is too large",
+            ),
+            (Scope::Both, 0, &[], "back before \"x\"; no file had to be put back"),
+            (Scope::Files, 1, &[], "files as before \"x\"; 1 file put back"),
+            (Scope::Conversation, 0, &[], "back before \"x\"; files stay as they are"),
+        ] {
+            let text = report(scope, "x", restored, left);
+            assert!(text.starts_with(expected), "{text}");
+        }
+    }
+}
