@@ -204,7 +204,7 @@ fn tuning(row: &'static Profile, endpoint: &Endpoint, config: &Config) -> Tuning
         row,
         base_url: endpoint.base_url.value.clone(),
         learned: Learned::open(config.state_dir.as_deref(), clock::timestamp()),
-        extra_body: Map::new(),
+        extra_body: endpoint.extra_body.clone(),
         tried: Vec::new(),
     }
 }
@@ -257,7 +257,7 @@ fn http_endpoint(endpoint: &Endpoint, config: &Config) -> http::Endpoint {
     });
     http::Endpoint {
         base_url: endpoint.base_url.value.clone(),
-        headers: header.into_iter().collect(),
+        headers: header.into_iter().chain(endpoint.headers.clone()).collect(),
         timeouts: http::Timeouts {
             connect: config.timeouts.connect.value,
             first_byte: config.timeouts.first_byte.value,

@@ -91,6 +91,10 @@ pub struct Endpoint {
     pub key: Option<Setting<Secret>>,
     /// It is on this machine.
     pub loopback: bool,
+    /// Further headers that the user set for it.
+    pub headers: Vec<(String, String)>,
+    /// Further request fields that the user set for it.
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
 }
 
 /// How long to wait for a provider. Each is the time without any sign of life.

@@ -156,6 +156,8 @@ impl Config {
             base_url: Setting::new(server.base_url.clone(), Origin::Discovered),
             key: None,
             loopback: true,
+            headers: Vec::new(),
+            extra_body: serde_json::Map::new(),
         });
         let (first_byte, idle) = patience(true);
         for (timeout, local) in

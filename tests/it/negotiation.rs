@@ -177,3 +177,42 @@ fn reasoning_is_sent_back_once_it_is_asked_for() {
     assert_eq!(count(&all, "reasoning_content"), 2);
     assert_eq!(provider.last_request().messages()[2]["reasoning_content"], json!(""));
 }
+
+#[test]
+fn headers_and_fields_of_the_users_own_go_to_their_endpoint_only() {
+    let provider = Provider::answering(|_| Reply::text("Fine."));
+    let mut env = Env::bare();
+    env.config(&format!(
+        "[providers.work]\nbase_url = '{}'\nmodel = 'm'\nheaders = {{ X-Org = 'blue' }}\n\
+         extra_body = {{ temperature = 0.5, max_tokens = 99 }}\n",
+        provider.base_url()
+    ));
+    let _ = env.run(&["--provider", "work", "-p", "hi"]).expect_code(0);
+    let request = provider.last_request();
+    assert_eq!(request.header("x-org"), Some("blue"));
+    assert_eq!(
+        (&request.json["temperature"], &request.json["max_tokens"]),
+        (&json!(0.5), &json!(99))
+    );
+    env.set("XSH_MODEL", "m");
+    let _ = env.run(&["--base-url", &provider.base_url(), "-p", "hi"]).expect_code(0);
+    let request = provider.last_request();
+    assert_eq!((request.header("x-org"), request.json.get("temperature")), (None, None));
+}
+
+#[test]
+fn a_users_output_limit_goes_under_the_name_that_is_taken() {
+    let words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                 'max_completion_tokens' instead.";
+    let provider = refusing("\"max_tokens\"", words);
+    let env = Env::bare();
+    env.config(&format!(
+        "[providers.work]\nbase_url = '{}'\nmodel = 'm'\nextra_body = {{ max_tokens = 99 }}\n",
+        provider.base_url()
+    ));
+    for _ in 0..2 {
+        let _ = env.run(&["--provider", "work", "-p", "hi"]).expect_code(0);
+    }
+    assert_eq!(refusals(&provider, "\"max_tokens\""), 1);
+    assert_eq!(provider.last_request().json["max_completion_tokens"], 99);
+}
