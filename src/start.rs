@@ -23,7 +23,7 @@ use crate::client::profile::{Auth, GENERIC, Profile};
 use crate::client::request::Envelope;
 use crate::client::retry::RetryPolicy;
 use crate::client::think::ThinkTags;
-use crate::config::{Config, Endpoint, instructions, load};
+use crate::config::{Config, Endpoint, Origin, Setting, instructions, load};
 use crate::demo;
 use crate::error::Error;
 use crate::prompt::{self, Parts};
@@ -118,16 +118,13 @@ pub fn agent(start: Start, args: &Args, wires: Wires) -> Result<Agent, Error> {
     let (endpoint, model) = start.config.ready()?;
     let log = args.output.debug_log.as_deref();
     let log = log.map(|path| open_wire_log(path, &start.config)).transpose()?;
-    let window = start.config.window.as_ref();
+    let tuning = tuning(endpoint.profile, endpoint, &start.config);
     let mind = Mind {
         model: Box::new(HttpModel::new(http_endpoint(endpoint, &start.config), log)),
         name: model.value.clone(),
         provider: endpoint.provider.value.clone(),
-        tuning: tuning(endpoint.profile, endpoint, &start.config),
-        window: Window {
-            tokens: window.map(|window| window.value),
-            origin: window.map_or_else(|| "unknown".to_owned(), |w| w.origin.to_string()),
-        },
+        window: window(start.config.window.as_ref(), &tuning, &model.value),
+        tuning,
     };
     assemble(start, mind, wires)
 }
@@ -197,6 +194,21 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
     agent.retune();
     agent.opened(resumed);
     Ok(agent)
+}
+
+/// What the user said, else what an overflow at this endpoint once stated, else what is built in.
+fn window(said: Option<&Setting<u64>>, tuning: &Tuning, model: &str) -> Window {
+    let is_guess = said.is_none_or(|said| {
+        matches!(said.origin, Origin::Preset(_) | Origin::Discovered | Origin::Default)
+    });
+    let learned = tuning.learned.facts(&tuning.base_url, model).window;
+    if let Some(tokens) = learned.filter(|_| is_guess) {
+        return Window { tokens: Some(tokens), origin: "an earlier overflow error".to_owned() };
+    }
+    Window {
+        tokens: said.map(|window| window.value),
+        origin: said.map_or_else(|| "unknown".to_owned(), |window| window.origin.to_string()),
+    }
 }
 
 fn tuning(row: &'static Profile, endpoint: &Endpoint, config: &Config) -> Tuning {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::client::Failure;
+use crate::client::classify::ProviderError;
 use crate::compact;
 use crate::event::{AssistantMessage, Author, Ending, Event, TurnFinished, UserMessage};
 use crate::message::{Reply, Usage};
@@ -116,6 +117,10 @@ async fn call_model(
         Ok(Answer { mut reply, held }) => {
             reply.usage = reply.usage.map(|usage| agent.priced(usage));
             agent.warn_if_server_cuts(estimate, reply.usage);
+            if let Some(error) = ProviderError::of_full_window(&reply, agent.window.tokens) {
+                tally.wasted.add(&reply.usage.unwrap_or_default());
+                return Ok(Input::Failed(error));
+            }
             if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
                 tally.answer.clear();
                 record_message(agent, reply, false)?;
@@ -127,7 +132,7 @@ async fn call_model(
         Err(Failure::Provider(error, partial)) => {
             tally.wasted.add(&partial.usage.unwrap_or_default());
             agent.learn_window(&error);
-            Ok(Input::Failed(error))
+            Ok(Input::Failed(error.with_size(estimate, agent.window.tokens)))
         }
     }
 }

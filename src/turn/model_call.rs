@@ -178,7 +178,7 @@ async fn attempt_once(
         if !visible {
             return;
         }
-        shown = true;
+        shown |= !matches!(delta, Delta::Note(_));
         // A screen that is gone is no reason to stop working.
         let _ = updates.send(match delta {
             Delta::Content(text) => match hold.push(&text) {
@@ -187,6 +187,7 @@ async fn attempt_once(
             },
             Delta::Reasoning(text) => Update::Reasoning(text),
             Delta::ToolCall(name) => Update::ToolCallComing(name),
+            Delta::Note(text) => Update::Note(text),
         });
     };
     let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
