@@ -6,18 +6,21 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
-use crate::client::discover::{self, listing};
+use crate::client::discover;
 use crate::commands::{doctor, generate, models, sessions};
 use crate::config::{Config, instructions, load};
 use crate::demo;
+use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
 use crate::policy::Mode;
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::lists::SessionLine;
+use crate::repl::pick::{Picked, pick};
 use crate::repl::signals::Signals;
 use crate::repl::{self, Shell};
 use crate::session::store::Store;
+use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
 use crate::ui::json::{self, Format, Json};
 use crate::ui::plain::{Plain, PlainOptions};
@@ -41,7 +44,8 @@ pub fn run(args: &Args) -> Exit {
     done.unwrap_or_else(|error| {
         if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson))
         {
-            out::print_bytes(json::error_result(&error).as_bytes());
+            // Where stdout is what failed, stderr still tells.
+            let _ = out::print_bytes(json::error_result(&error).as_bytes());
         }
         out::print_error(&error);
         error.exit
@@ -70,19 +74,14 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
                 }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
-            out::print(&text);
-            Ok(Exit::Done)
+            out::print(&text).map(|()| Exit::Done)
         }
         Command::Models => with_runtime(list_models(args)),
         Command::Doctor => with_runtime(examine(args)),
         Command::Completions { shell } => {
-            out::print_bytes(&generate::completions(*shell));
-            Ok(Exit::Done)
+            out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
-        Command::Man => {
-            out::print_bytes(&generate::man()?);
-            Ok(Exit::Done)
-        }
+        Command::Man => out::print_bytes(&generate::man()?).map(|()| Exit::Done),
     }
 }
 
@@ -92,19 +91,19 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
     let configured = config.endpoint.is_some();
     if configured {
         let endpoint = config.reachable()?;
-        let listed = listing::parse(&start::list_models(&config).await?)?;
+        let listed = connect::list(endpoint, &config).await?;
         let model = config.model.as_ref().map(|model| model.value.as_str());
         out::print(&models::table(&models::Offer {
             provider: &endpoint.provider.value,
             base_url: &endpoint.base_url.value,
             models: &listed,
             current: model,
-        }));
+        }))?;
     }
     for server in &servers {
         let known = config.endpoint.as_ref().map(|endpoint| &endpoint.base_url.value);
         if known != Some(&server.base_url) {
-            out::print(&models::table(&models::Offer::of_server(server, &config)));
+            out::print(&models::table(&models::Offer::of_server(server, &config)))?;
         }
     }
     if !configured && servers.is_empty() {
@@ -127,15 +126,11 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     };
     if config.endpoint.is_none() {
         facts.servers = discover::find(config.ollama_host.as_deref()).await;
-        let wanted = config.model.as_ref().map(|model| model.value.clone());
-        if let Some(server) = discover::choose(&facts.servers, wanted.as_deref()) {
-            config.adopt(server);
-        }
+        choice::adopt_usual(&mut config, &facts.servers);
     }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
-    out::print(&text);
-    Ok(exit)
+    out::print(&text).map(|()| exit)
 }
 
 async fn converse(args: &Args) -> Result<Exit, Error> {
@@ -152,11 +147,12 @@ async fn converse(args: &Args) -> Result<Exit, Error> {
 /// One turn, with the answer on stdout.
 async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    let (prompt, warning) = headless::prompt(args)?;
+    let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
-    start::discover(&mut start.config).await;
+    let ways = choice::find(&start).await;
+    choice::take_usual(&mut start, &ways);
     let screen = headless_screen(args)?;
-    let mut agent = start::agent(start, args, wires(&screen, None))?;
+    let (mut agent, _) = start::agent(start, wires(&screen, None))?;
     headless::run(&mut agent, &prompt, signals, &screen).await
 }
 
@@ -194,10 +190,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
 async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    start::discover(&mut start.config).await;
+    let ways = choice::find(&start).await;
     let screen = person_screen(args, &start.config)?;
     let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(&start.config);
-    let editor = Editor::start(EditorOptions {
+    let mut editor = Editor::start(EditorOptions {
         history: start.config.state_dir.as_ref().map(|dir| dir.join("history")),
         rich,
         color: colors(args, &start.config),
@@ -205,13 +201,35 @@ async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     })?;
     let (ask, questions) = mpsc::unbounded_channel();
     let sessions = session_lister(start.store.clone());
-    let mut agent = start::agent(start, args, wires(&screen, Some(ask)))?;
+    if ways.choices.is_empty() || !rich {
+        choice::take_usual(&mut start, &ways);
+    } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
+        return Ok(Exit::Interrupted);
+    }
+    let (mut agent, mut desk) = start::agent(start, wires(&screen, Some(ask)))?;
     let first = match args.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
     };
     let mut shell = Shell { questions, screen, editor, signals, sessions };
-    Ok(repl::run(&mut agent, &mut shell, first).await)
+    Ok(repl::run(&mut agent, &mut desk, &mut shell, first).await)
+}
+
+/// The user picks a provider, and keeps it for later if they like. False: they want to end.
+async fn choose(
+    start: &mut Start,
+    ways: &Ways,
+    screen: &Handle,
+    editor: &mut Editor,
+) -> Result<bool, Error> {
+    let Picked::One { index, keep } = pick(screen, editor, &ways.choices).await else {
+        return Ok(false);
+    };
+    choice::take(start, ways, index)?;
+    if let Some(text) = keep.then(|| choice::keep(&start.config)).transpose()? {
+        start.notes.push(text);
+    }
+    Ok(true)
 }
 
 fn wires(
@@ -223,8 +241,7 @@ fn wires(
 
 fn session_lister(store: Store) -> repl::ListSessions {
     Box::new(move || {
-        let (listed, _) = store.list(false, SESSIONS_SHOWN);
-        Ok(listed.into_iter().map(session_line).collect())
+        Ok(store.list(false, SESSIONS_SHOWN).sessions.into_iter().map(session_line).collect())
     })
 }
 

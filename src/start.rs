@@ -3,28 +3,25 @@
 //! Which session it is comes first: a resumed one brings its own working directory, and with it
 //! the project's configuration.
 
+pub mod choice;
+
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Map;
 use tokio::sync::mpsc;
 
-use crate::agent::tuning::Tuning;
-use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Options, Question, Window};
+use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Mind, Options, Question, Window, Windows};
 use crate::cli::Args;
-use crate::client::Model;
-use crate::client::discover;
-use crate::client::http::{self, HttpModel, WireLog};
 use crate::client::learned::Learned;
-use crate::client::profile::{Auth, GENERIC, Profile};
+use crate::client::profile::{GENERIC, Profile};
 use crate::client::request::Envelope;
 use crate::client::retry::RetryPolicy;
-use crate::client::think::ThinkTags;
-use crate::config::{Config, Endpoint, Origin, Setting, instructions, load};
+use crate::config::environment::Environment;
+use crate::config::resolve::{World, resolve};
+use crate::config::{Config, instructions, load};
 use crate::demo;
+use crate::desk::Desk;
 use crate::error::Error;
 use crate::prompt::{self, Parts};
 use crate::session::store::Store;
@@ -37,18 +34,26 @@ use crate::update::Update;
 pub struct Start {
     /// The configuration, of the resumed session's folder where there is one.
     pub config: Config,
+    /// What it was made from.
+    pub world: World,
+    /// What was typed, with the folder of the resumed session.
+    pub args: Args,
     /// The sessions of the workspace.
     pub store: Store,
     /// The log to go on with.
     pub resume: Option<PathBuf>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What was chosen for the user, in words.
+    pub notes: Vec<String>,
 }
 
 /// Loads the configuration and finds the session that is asked for.
 pub fn prepare(args: &Args) -> Result<Start, Error> {
-    let mut config = load::load(args)?;
-    let (mut store, mut warning) = open_store(&config, args);
+    let mut args = args.clone();
+    let mut world = load::world(&args, Environment::read())?;
+    let mut config = resolve(&args, &world)?;
+    let (mut store, mut warning) = open_store(&config, &args);
     let mut warnings = Vec::new();
     let wanted = match (&args.resume, args.continue_latest) {
         (None, false) => None,
@@ -56,16 +61,21 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
     };
     if let Some(path) = &wanted {
         let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
-        let home = PathBuf::from(&header.cwd);
-        if home != config.workspace {
-            config = load::load(&elsewhere(args, &home)?)?;
-            (store, warning) = open_store(&config, args);
+        let home = store.home(path, &header.cwd, &config.workspace);
+        if home != Path::new(&header.cwd) {
+            let (recorded, home) = (&header.cwd, home.display());
+            warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
+        } else if home != config.workspace {
+            args = elsewhere(&args, &home)?;
+            world = load::world(&args, Environment::read())?;
+            config = resolve(&args, &world)?;
+            (store, warning) = open_store(&config, &args);
             warnings.push(format!("working in the session's folder: {}", home.display()));
         }
     }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
-    Ok(Start { config, store, resume: wanted, warnings })
+    Ok(Start { config, world, args, store, resume: wanted, warnings, notes: Vec::new() })
 }
 
 fn open_store(config: &Config, args: &Args) -> (Store, Option<String>) {
@@ -85,17 +95,6 @@ fn elsewhere(args: &Args, folder: &Path) -> Result<Args, Error> {
     Ok(args)
 }
 
-/// Looks for a model server on this machine where nothing is configured.
-pub async fn discover(config: &mut Config) {
-    if config.endpoint.is_none() {
-        let servers = discover::find(config.ollama_host.as_deref()).await;
-        let wanted = config.model.as_ref().map(|model| model.value.clone());
-        if let Some(server) = discover::choose(&servers, wanted.as_deref()) {
-            config.adopt(server);
-        }
-    }
-}
-
 /// Where an agent's news and questions go.
 pub struct Wires {
     /// To the screen.
@@ -104,58 +103,63 @@ pub struct Wires {
     pub questions: Option<mpsc::UnboundedSender<Question>>,
 }
 
-/// What answers an agent's requests.
-struct Mind {
-    model: Box<dyn Model>,
-    name: String,
-    provider: String,
-    tuning: Tuning,
-    window: Window,
-}
-
-/// An agent with a provider. Reads the log where a session is resumed; makes no connection.
-pub fn agent(start: Start, args: &Args, wires: Wires) -> Result<Agent, Error> {
-    let (endpoint, model) = start.config.ready()?;
-    let log = args.output.debug_log.as_deref();
-    let log = log.map(|path| open_wire_log(path, &start.config)).transpose()?;
-    let tuning = tuning(endpoint.profile, endpoint, &start.config);
-    let mind = Mind {
-        model: Box::new(HttpModel::new(http_endpoint(endpoint, &start.config), log)),
-        name: model.value.clone(),
-        provider: endpoint.provider.value.clone(),
-        window: window(start.config.window.as_ref(), &tuning, &model.value),
-        tuning,
+/// An agent with a provider, and the desk where it finds others. Reads the log where a session is
+/// resumed; makes no connection.
+pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
+    tell(&mut start, &wires);
+    let mut desk = Desk::new(start.args.clone(), start.world.clone(), start.config.clone());
+    let profile = start.config.endpoint.as_ref().map_or(&GENERIC, |endpoint| endpoint.profile);
+    let (session, resumed) = open_session(&start, profile, &wires)?;
+    let (mind, note) = match session.state.model.as_ref().filter(|_| resumed.is_some()) {
+        Some(recorded) => desk.mind_for(recorded)?,
+        None => (desk.home()?, None),
     };
-    assemble(start, mind, wires)
+    let mut agent = assemble(&start, mind, session, wires);
+    if let Some(effort) = desk.recorded_effort(agent.session.state.model.as_ref()) {
+        agent.restore_effort(Some(effort));
+    }
+    agent.opened(resumed);
+    if let Some(note) = note {
+        agent.show(Update::Note(note));
+    }
+    Ok((agent, desk))
 }
 
 /// An agent whose replies come from the script in the program.
-pub fn demo_agent(start: Start, wires: Wires) -> Result<Agent, Error> {
+pub fn demo_agent(mut start: Start, wires: Wires) -> Result<Agent, Error> {
+    tell(&mut start, &wires);
     let mind = Mind {
         model: Box::new(demo::ScriptedModel::default()),
         name: demo::MODEL.to_owned(),
         provider: "demo".to_owned(),
-        tuning: Tuning {
-            row: &GENERIC,
-            base_url: String::new(),
-            learned: Learned::default(),
-            extra_body: Map::new(),
-            tried: Vec::new(),
-        },
+        profile: &GENERIC,
+        base_url: String::new(),
+        extra_body: serde_json::Map::new(),
         window: Window { tokens: Some(128_000), origin: "the demo".to_owned() },
+        price: None,
+        loopback: true,
+        probe: None,
+        hidden_env: Arc::new(start.config.hidden_env.clone()),
+        masks: start.config.masks.clone(),
     };
-    assemble(start, mind, wires)
+    let (session, resumed) = open_session(&start, mind.profile, &wires)?;
+    let agent = assemble(&start, mind, session, wires);
+    agent.opened(resumed);
+    Ok(agent)
 }
 
-fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
-    let Start { config, store, resume, warnings } = start;
-    for warning in warnings {
+fn tell(start: &mut Start, wires: &Wires) {
+    let warnings = start.warnings.drain(..).map(Update::Warning);
+    for update in warnings.chain(start.notes.drain(..).map(Update::Note)) {
         // A screen that is gone is no reason to stop.
-        let _ = wires.updates.send(Update::Warning(warning));
+        let _ = wires.updates.send(update);
     }
-    let profile = mind.tuning.profile(&mind.name);
-    let (session, resumed) = open_session(&store, &config, resume.as_deref(), &profile, &wires)?;
+}
+
+fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent {
+    let config = &start.config;
     let registry = Arc::new(Registry::builtin());
+    let effort = config.effort.as_ref().map(|effort| effort.value);
     let options = Options {
         max_steps: config.max_steps.as_ref().map(|steps| steps.value),
         mode: config.permission_mode.value,
@@ -163,73 +167,44 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
             max_attempts: config.retry.max_attempts.value.saturating_sub(1),
             max_wait: config.retry.max_wait.value,
         },
-        effort: config.effort.as_ref().map(|effort| effort.value),
-        hidden_env: Arc::new(config.hidden_env.clone()),
-        masks: config.masks.clone(),
+        effort,
+        hidden_env: mind.hidden_env.clone(),
+        masks: mind.masks.clone(),
         temporary: std::env::temp_dir(),
         scripted: mind.provider == "demo",
     };
     let mut agent = Agent {
         session,
-        model: mind.model,
-        envelope: Envelope { model: mind.name, ..Envelope::default() },
-        provider: mind.provider,
-        profile,
-        tuning: mind.tuning,
-        window: mind.window,
+        envelope: Envelope::default(),
+        profile: *mind.profile,
+        mind,
+        learned: Learned::open(config.state_dir.as_deref(), clock::timestamp()),
+        tried: Vec::new(),
+        windows: Windows::default(),
         workspace: Arc::new(Workspace {
             root: config.workspace.clone(),
             extra: config.add_dirs.clone(),
         }),
-        build_prompt: prompt_builder(&config, &registry),
+        build_prompt: prompt_builder(config, &registry),
         registry,
-        store,
+        store: start.store.clone(),
         options,
         always: BTreeSet::new(),
         updates: wires.updates,
         questions: wires.questions,
-        warned_of_cut: false,
         prompt_is_fresh: false,
     };
     agent.retune();
-    agent.opened(resumed);
-    Ok(agent)
-}
-
-/// What the user said, else what an overflow at this endpoint once stated, else what is built in.
-fn window(said: Option<&Setting<u64>>, tuning: &Tuning, model: &str) -> Window {
-    let is_guess = said.is_none_or(|said| {
-        matches!(said.origin, Origin::Preset(_) | Origin::Discovered | Origin::Default)
-    });
-    let learned = tuning.learned.facts(&tuning.base_url, model).window;
-    if let Some(tokens) = learned.filter(|_| is_guess) {
-        return Window { tokens: Some(tokens), origin: "an earlier overflow error".to_owned() };
-    }
-    Window {
-        tokens: said.map(|window| window.value),
-        origin: said.map_or_else(|| "unknown".to_owned(), |window| window.origin.to_string()),
-    }
-}
-
-fn tuning(row: &'static Profile, endpoint: &Endpoint, config: &Config) -> Tuning {
-    Tuning {
-        row,
-        base_url: endpoint.base_url.value.clone(),
-        learned: Learned::open(config.state_dir.as_deref(), clock::timestamp()),
-        extra_body: endpoint.extra_body.clone(),
-        tried: Vec::new(),
-    }
+    agent
 }
 
 fn open_session(
-    store: &Store,
-    config: &Config,
-    resume: Option<&Path>,
+    start: &Start,
     profile: &Profile,
     wires: &Wires,
 ) -> Result<(Session, Option<u32>), Error> {
-    let Some(path) = resume else {
-        return Ok((store.create(&config.workspace, profile), None));
+    let Some(path) = &start.resume else {
+        return Ok((start.store.create(&start.config.workspace, profile), None));
     };
     let resumed = resume::open(path, profile)?;
     for warning in resumed.warnings {
@@ -259,40 +234,4 @@ fn prompt_builder(config: &Config, registry: &Arc<Registry>) -> BuildPrompt {
         let sources = found.files.into_iter().map(|file| file.path).collect();
         BuiltPrompt { text, sources, warnings: found.warnings }
     })
-}
-
-fn http_endpoint(endpoint: &Endpoint, config: &Config) -> http::Endpoint {
-    let key = endpoint.key.as_ref().map(|key| key.value.expose());
-    let header = key.map(|key| match endpoint.profile.auth {
-        Auth::Bearer => ("authorization".to_owned(), format!("Bearer {key}")),
-        Auth::ApiKeyHeader => ("api-key".to_owned(), key.to_owned()),
-    });
-    http::Endpoint {
-        base_url: endpoint.base_url.value.clone(),
-        headers: header.into_iter().chain(endpoint.headers.clone()).collect(),
-        timeouts: http::Timeouts {
-            connect: config.timeouts.connect.value,
-            first_byte: config.timeouts.first_byte.value,
-            idle: config.timeouts.idle.value,
-        },
-        think_tags: ThinkTags::Start,
-        loopback: endpoint.loopback,
-    }
-}
-
-/// The listing of models at the configured endpoint.
-pub async fn list_models(config: &Config) -> Result<Vec<u8>, Error> {
-    let endpoint = config.endpoint.as_ref().ok_or_else(|| Error::usage("no endpoint", ""))?;
-    http::get(&http_endpoint(endpoint, config), "/models")
-        .await
-        .map_err(|error| Error::failed("cannot list models", &error).help(error.help()))
-}
-
-fn open_wire_log(path: &Path, config: &Config) -> Result<WireLog, Error> {
-    let mut options = OpenOptions::new();
-    let file = options.create(true).append(true).mode(0o600).open(path);
-    let file = file.map_err(|error| {
-        Error::usage(format!("cannot write the debug log {}", path.display()), error)
-    })?;
-    Ok(WireLog::new(file, config.masks.clone()))
 }

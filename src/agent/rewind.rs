@@ -62,7 +62,7 @@ impl Agent {
         };
         let (copy, old) = fork::copy(&path, end)?;
         let resumed = resume::open(&copy, &self.profile)?;
-        self.enter(resumed.session);
+        self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))
     }

@@ -5,7 +5,7 @@
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
 //! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data), [`negotiate`]
 //! (what to change about a refused request), [`schemas`] (tools as a provider takes them). Effects:
-//! [`http`], [`discover`], [`learned`].
+//! [`http`], [`discover`], [`learned`], [`windows`].
 
 pub mod assemble;
 mod calls;
@@ -27,6 +27,7 @@ pub mod sse;
 mod surrogate;
 pub mod textcalls;
 pub mod think;
+pub mod windows;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -43,9 +43,13 @@ pub(crate) async fn run(
     let outcome = match means {
         Means::Summary => {
             agent.show(Update::Compacting(trigger));
-            summarise(agent, trigger, None, tally, cancel).await?
+            summarise(agent, Wish { trigger, focus: None, into: None }, tally, cancel).await?
         }
         Means::Cut => cut_outputs(agent, trigger)?,
+        Means::CutAll => {
+            let all = agent.session.state.history.len();
+            mechanical(agent, all, trigger, CompactionKind::Cut)?
+        }
         Means::Digest => digest(agent, trigger)?,
     };
     if cancel.is_cancelled() {
@@ -54,7 +58,10 @@ pub(crate) async fn run(
     match outcome {
         Ok(_) => Ok(Input::Compacted),
         Err(refusal) => {
-            agent.show(Update::Warning(format!("compaction changed nothing: {refusal}")));
+            // What is tried next says for itself whether it helped.
+            if means == Means::Summary {
+                agent.show(Update::Warning(format!("compaction changed nothing: {refusal}")));
+            }
             Ok(Input::NotCompacted)
         }
     }
@@ -68,15 +75,26 @@ struct Draft {
     replaced_bytes: usize,
 }
 
+/// What a summary is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish<'a> {
+    /// What set it off.
+    pub trigger: Trigger,
+    /// What the user wants it to be about.
+    pub focus: Option<&'a str>,
+    /// The window that the history must fit afterwards; none = that of the model in use.
+    pub into: Option<u64>,
+}
+
 /// Asks the model for a summary and puts it in the place of the old messages.
 pub(crate) async fn summarise(
     agent: &mut Agent,
-    trigger: Trigger,
-    focus: Option<&str>,
+    wish: Wish<'_>,
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<Result<Compaction, Refusal>, LogError> {
-    let Some(draft) = draft(agent, focus) else {
+    let trigger = wish.trigger;
+    let Some(draft) = draft(agent, wish) else {
         return Ok(Err("there is nothing that a summary could replace".to_owned()));
     };
     let ask = Ask::Summary { messages: draft.plan.messages, prompt: &draft.prompt };
@@ -91,11 +109,12 @@ pub(crate) async fn summarise(
     match accept(&reply, &draft, &agent.session.state) {
         Ok(()) => {
             let kind = CompactionKind::Summary;
-            record(
-                agent,
-                draft.plan,
-                Change { kind, trigger, text: reply.content, usage: reply.usage },
-            )
+            let change = Change { kind, trigger, text: reply.content, usage: reply.usage };
+            let recorded = record(agent, draft.plan, change)?;
+            if recorded.is_err() {
+                tally.wasted.add(&reply.usage.unwrap_or_default());
+            }
+            Ok(recorded)
         }
         Err(refusal) => {
             tally.wasted.add(&reply.usage.unwrap_or_default());
@@ -104,23 +123,33 @@ pub(crate) async fn summarise(
     }
 }
 
-fn draft(agent: &Agent, focus: Option<&str>) -> Option<Draft> {
+fn draft(agent: &Agent, wish: Wish<'_>) -> Option<Draft> {
     let state = &agent.session.state;
     let tools_bytes = agent.envelope.tools.len();
-    let text = prompt::compact(focus);
-    let budget = agent.budget().unwrap_or_else(|| assumed_budget(state, tools_bytes));
-    let plan = plan::plan(state, budget, text.len() + PROMPT_FRAME)?;
+    let text = prompt::compact(wish.focus);
+    let budget = budget(agent, wish.trigger);
+    let into = wish.into.unwrap_or(budget.window).min(budget.window);
+    let plan = plan::plan(state, budget, into, text.len() + PROMPT_FRAME)?;
     let replaced = state.encoded().first(plan.messages);
     let replaced_bytes = replaced.len() - state.encoded().first(0).len();
+    // Not even an empty summary would be shorter.
+    if summary::message("", &state.requests, plan.to_seq).len() >= replaced_bytes {
+        return None;
+    }
     let before = state.size(tools_bytes);
     Some(Draft { plan, prompt: Message::User(text), before, replaced_bytes })
 }
 
-/// With an unknown window, the present size stands for it: a user who asks for a compaction, or a
-/// provider that refuses the request, says that this is too much.
-fn assumed_budget(state: &State, tools_bytes: usize) -> Budget {
-    let window = state.size(tools_bytes).saturating_mul(5) / 4;
-    Budget { window: window.saturating_add(1_000), tools_bytes }
+/// The room that a summary is planned for. Where the window is unknown, or the provider refuses what
+/// should fit into it, the present size stands for it: this is too much, says who asks.
+fn budget(agent: &Agent, trigger: Trigger) -> Budget {
+    let tools_bytes = agent.envelope.tools.len();
+    let assumed = agent.session.state.size(tools_bytes).saturating_mul(5) / 4;
+    let assumed = Budget { window: assumed.saturating_add(1_000), tools_bytes };
+    match agent.budget() {
+        Some(known) if trigger != Trigger::Overflow || known.window < assumed.window => known,
+        Some(_) | None => assumed,
+    }
 }
 
 /// A summary is accepted only if the model ended normally and said something that is shorter than
@@ -146,25 +175,30 @@ fn accept(reply: &Reply, draft: &Draft, state: &State) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Cuts long tool outputs in everything but the newest exchange, and in that one too when nothing
-/// else is left to cut.
-fn cut_outputs(
+/// Cuts long tool outputs in everything but the newest exchange.
+pub(crate) fn cut_outputs(
     agent: &mut Agent,
     trigger: Trigger,
 ) -> Result<Result<Compaction, Refusal>, LogError> {
-    let state = &agent.session.state;
-    let last = (0..state.history.len()).rev().find(|&i| state.is_boundary(i)).unwrap_or(0);
-    let messages =
-        if last > 0 && trigger != Trigger::Overflow { last } else { state.history.len() };
-    mechanical(agent, messages, trigger, CompactionKind::Cut)
+    let newest = newest_exchange(&agent.session.state);
+    mechanical(agent, newest, trigger, CompactionKind::Cut)
 }
 
 /// Replaces everything by a digest.
-fn digest(agent: &mut Agent, trigger: Trigger) -> Result<Result<Compaction, Refusal>, LogError> {
-    let messages = agent.session.state.history.len();
-    mechanical(agent, messages, trigger, CompactionKind::Digest)
+pub(crate) fn digest(
+    agent: &mut Agent,
+    trigger: Trigger,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let all = agent.session.state.history.len();
+    mechanical(agent, all, trigger, CompactionKind::Digest)
 }
 
+/// The first message of the newest exchange.
+fn newest_exchange(state: &State) -> usize {
+    (0..state.history.len()).rev().find(|&i| state.is_boundary(i)).unwrap_or(0)
+}
+
+/// Shortens the first `messages` messages without a model.
 fn mechanical(
     agent: &mut Agent,
     messages: usize,
@@ -189,6 +223,16 @@ struct Change {
     usage: Option<Usage>,
 }
 
+/// True for what takes from the newest messages too. Nobody has refused them yet, so this must at
+/// least let the turn go on.
+fn is_lossy(kind: CompactionKind, plan: &Plan, state: &State) -> bool {
+    kind != CompactionKind::Summary && plan.messages == state.history.len()
+}
+
+fn fits(agent: &Agent, tokens: u64) -> bool {
+    agent.budget().is_none_or(|budget| budget.holds(tokens))
+}
+
 /// Records the compaction if it gains something.
 fn record(
     agent: &mut Agent,
@@ -211,7 +255,10 @@ fn record(
     let (before, after) = (event.tokens_before, event.tokens_after);
     let by_estimate = state.estimated(tools_bytes);
     if after.saturating_mul(100) > by_estimate.saturating_mul(GAIN_PERCENT) {
-        return Ok(Err(format!("it would leave {after} of {before} tokens")));
+        return Ok(Err("it would hardly make a difference".to_owned()));
+    }
+    if event.trigger == Trigger::Auto && is_lossy(event.kind, &plan, state) && !fits(agent, after) {
+        return Ok(Err("it would not be enough".to_owned()));
     }
     agent.session.record(Event::Compaction(event.clone()))?;
     agent.show(Update::Compacted { kind: event.kind, before, after });

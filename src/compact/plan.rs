@@ -42,7 +42,12 @@ impl Budget {
 
     /// True when another reply would hardly fit.
     pub fn is_full(self, state: &State) -> bool {
-        state.size(self.tools_bytes).saturating_add(self.reserve()) > self.window
+        !self.holds(state.size(self.tools_bytes))
+    }
+
+    /// True when another reply fits beside so many tokens.
+    pub fn holds(self, tokens: u64) -> bool {
+        tokens.saturating_add(self.reserve()) <= self.window
     }
 }
 
@@ -57,11 +62,12 @@ pub struct Plan {
     pub to_seq: u64,
 }
 
-/// Where to cut: as few messages as possible are kept within their budget, and the summary request
-/// must fit the window. None when there is nothing that a summary could replace.
-pub fn plan(state: &State, budget: Budget, prompt_bytes: usize) -> Option<Plan> {
+/// Where to cut: as few messages as possible are kept within their part of the window `into`, and
+/// the summary request must fit the window of the model that writes it. None when there is nothing
+/// that a summary could replace.
+pub fn plan(state: &State, budget: Budget, into: u64, prompt_bytes: usize) -> Option<Plan> {
     let scale = Scale::of(state, budget);
-    let newest = newest_kept(state, scale, budget.window);
+    let newest = newest_kept(state, scale, into);
     let fits = |count: &usize| {
         let bytes = state.encoded().first(*count).len() + budget.tools_bytes + prompt_bytes;
         scale.tokens(bytes).saturating_add(budget.reserve()) <= budget.window

@@ -435,6 +435,11 @@ impl State {
         }
     }
 
+    /// True when the size builds on what a provider reported.
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some()
+    }
+
     /// The size by the rule of thumb alone.
     pub fn estimated(&self, tools_bytes: usize) -> u64 {
         estimate(self.encoded.all().len() + tools_bytes)

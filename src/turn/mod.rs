@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Sent};
 use crate::client::Failure;
 use crate::client::classify::ProviderError;
 use crate::compact;
@@ -55,6 +55,7 @@ pub(crate) async fn run(
         if cancel.is_cancelled() {
             input = Input::Interrupted;
         }
+        agent.take_window();
         let step = machine.next(input, fill(agent));
         let result = match step {
             Step::Done(finish) => break finish,
@@ -73,9 +74,10 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
-    let turn = agent.session.state.turn + 1;
+    agent.ask_window();
+    let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
-    agent.session.record(Event::UserMessage(UserMessage {
+    agent.session.propose(Event::UserMessage(UserMessage {
         turn,
         content,
         author: Author::User,
@@ -110,14 +112,14 @@ async fn call_model(
     cancel: &CancellationToken,
 ) -> Result<Input, LogError> {
     let state = &agent.session.state;
-    let estimate =
-        crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
+    let tokens = state.size(agent.envelope.tools.len());
+    let sent = Sent { tokens, measured: state.is_measured() };
     let id_prefix = Ask::Step.id_prefix(agent);
     match model_call::call(agent, Ask::Step, tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
-            reply.usage = reply.usage.map(|usage| agent.priced(usage));
-            agent.warn_if_server_cuts(estimate, reply.usage);
-            if let Some(error) = ProviderError::of_full_window(&reply, agent.window.tokens) {
+            agent.warn_if_server_cuts(sent, reply.usage);
+            agent.ask_window_again();
+            if let Some(error) = ProviderError::of_full_window(&reply, agent.mind.window.tokens) {
                 tally.wasted.add(&reply.usage.unwrap_or_default());
                 return Ok(Input::Failed(error));
             }
@@ -132,7 +134,7 @@ async fn call_model(
         Err(Failure::Provider(error, partial)) => {
             tally.wasted.add(&partial.usage.unwrap_or_default());
             agent.learn_window(&error);
-            Ok(Input::Failed(error.with_size(estimate, agent.window.tokens)))
+            Ok(Input::Failed(error.with_size(tokens, agent.mind.window.tokens)))
         }
     }
 }
@@ -169,9 +171,9 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let state = &agent.session.state;
     let message = AssistantMessage {
         turn: state.turn,
-        step: state.step + 1,
-        provider: agent.provider.clone(),
-        model: agent.envelope.model.clone(),
+        step: state.step.saturating_add(1),
+        provider: agent.mind.provider.clone(),
+        model: agent.mind.name.clone(),
         reply,
         partial,
     };
@@ -182,6 +184,7 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 
 /// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
+    agent.take_window();
     let Finish { ending, detail, help } = finish;
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
@@ -201,7 +204,8 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         steps,
         usage,
         context: agent.session.state.size(agent.envelope.tools.len()),
-        window: agent.window.tokens,
+        window: agent.mind.window.tokens,
+        assumed: agent.mind.assumed_window(),
         duration: began.elapsed(),
         api_duration: tally.api,
         denied: tally.denied,

@@ -31,7 +31,7 @@ impl Ask<'_> {
     pub(crate) fn id_prefix(self, agent: &Agent) -> String {
         let state = &agent.session.state;
         match self {
-            Self::Step => format!("call_{}_{}_", state.turn, state.step + 1),
+            Self::Step => format!("call_{}_{}_", state.turn, state.step.saturating_add(1)),
             Self::Summary { .. } => "summary_".to_owned(),
         }
     }
@@ -70,12 +70,12 @@ pub(crate) async fn call(
     loop {
         let (result, shown) = attempt_once(agent, (&request, ask), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(answer) => {
+            Ok(Answer { reply, held }) => {
                 agent.keep_changes();
-                return Ok(answer);
+                return Ok(Answer { reply: priced(agent, reply), held });
             }
             Err(failure) => match *failure {
-                Failure::Provider(error, partial) => (error, partial),
+                Failure::Provider(error, partial) => (error, priced(agent, partial)),
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
             },
         };
@@ -130,7 +130,7 @@ impl Changes {
         if self.made >= negotiate::MOST {
             return None;
         }
-        let change = negotiate(error, &agent.profile, &agent.tuning.base_url)?;
+        let change = negotiate(error, &agent.profile, &agent.mind.base_url)?;
         agent.try_change(change);
         let request = ask.request(agent);
         if request.body == refused.body && request.path == refused.path {
@@ -157,6 +157,11 @@ fn excerpt(error: &ProviderError) -> String {
     let text = error.to_string();
     let short: String = text.chars().take(120).collect();
     if short.len() < text.len() { short + "…" } else { short }
+}
+
+fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+    reply.usage = reply.usage.map(|usage| agent.priced(usage));
+    reply
 }
 
 /// One attempt, and whether anything of it was shown.
@@ -190,7 +195,7 @@ async fn attempt_once(
             Delta::Note(text) => Update::Note(text),
         });
     };
-    let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
+    let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
     let held = hold.finish();
     if let Err(failure) = &result

@@ -48,7 +48,7 @@ pub fn usage(summary: &TurnSummary) -> String {
     parts.push(format!("{} out", tokens(usage.completion)));
     parts.push(match summary.window.and_then(|window| percent(summary.context, window)) {
         Some(share) => format!("context {share} %"),
-        None => format!("context {}", tokens(summary.context)),
+        None => format!("context {} of ~{}", tokens(summary.context), tokens(summary.assumed)),
     });
     parts.push(time(summary.duration));
     parts.extend(usage.cost.map(cost));
@@ -82,6 +82,12 @@ pub fn ending(summary: &TurnSummary) -> Option<Error> {
         help: summary.help.clone(),
         exit: exit(summary),
     })
+}
+
+/// What to tell about a turn that did end as it should.
+pub fn remark(summary: &TurnSummary) -> Option<&str> {
+    let worth_telling = summary.ending == Ending::Completed && !summary.detail.is_empty();
+    worth_telling.then_some(&*summary.detail)
 }
 
 /// How the process ends after a single turn.
