@@ -9,7 +9,7 @@ mod tuning;
 mod window;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -221,6 +221,9 @@ impl Agent {
     pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
+        if self.session.path().is_some_and(|own| same_file(&own, &path)) {
+            return Err(Error::usage("this session is open already", ""));
+        }
         let resumed = resume::open(&path, &self.profile)?;
         let recorded = &resumed.session.header.cwd;
         if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
@@ -332,6 +335,10 @@ impl Drop for Agent {
             let _ = std::fs::remove_dir_all(self.side_folder());
         }
     }
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    a == b || std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
 }
 
 type Belongs = fn(&Message) -> bool;

@@ -19,6 +19,7 @@ use crate::config::resolve::{self, World};
 use crate::config::{Choice, Config, Endpoint, Here, Origin};
 use crate::error::Error;
 use crate::event::ModelChanged;
+use crate::update::Update;
 
 /// How long the provider in use may take to list its models.
 const LIST_WITHIN: Duration = Duration::from_secs(3);
@@ -139,14 +140,14 @@ impl Desk {
 
     /// The model to go on with in a session that another one may have answered last, and what to
     /// tell about it. What is said today wins; where nothing is said, the session's model goes on.
-    pub fn mind_for(&mut self, recorded: &ModelChanged) -> Result<(Mind, Option<String>), Error> {
+    pub fn mind_for(&mut self, recorded: &ModelChanged) -> Result<(Mind, Option<Update>), Error> {
         let ModelChanged { provider, model, .. } = recorded;
         let last = format!("{model} ({provider})");
         if let Some(origin) = self.said(provider) {
             let mind = self.home()?;
             let same = mind.name == *model && mind.provider == *provider;
             let note = format!("{last} answered here last; now it is {}, by {origin}", mind.name);
-            return Ok((mind, (!same).then_some(note)));
+            return Ok((mind, (!same).then_some(Update::Note(note))));
         }
         match self.named(None, &format!("{provider}/{model}")).and_then(|c| {
             let mind = connect::mind(&c, &self.args)?;
@@ -158,12 +159,13 @@ impl Desk {
                     .home
                     .ready()
                     .is_ok_and(|(e, m)| e.provider.value == *provider && m.value == *model);
-                Ok((mind, (!usual).then(|| format!("going on with {last}, as in this session"))))
+                let note = format!("going on with {last}, as in this session");
+                Ok((mind, (!usual).then_some(Update::Note(note))))
             }
             Err(error) => {
                 let mind = self.home()?;
                 let note = format!("{last} answered here last, but: {}", error.what);
-                Ok((mind, Some(note)))
+                Ok((mind, Some(Update::Warning(note))))
             }
         }
     }

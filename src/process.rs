@@ -8,14 +8,15 @@
 //! What the command's processes are is found in three ways, all without `unsafe`: its process group,
 //! its session, and a mark in the environment that children inherit (read from `/proc`, see
 //! [`kin`]). The limits of that: a process that leaves the session *and* clears its environment
-//! *and* whose parent has exited is not found; where there is no `/proc`, only the group is ended;
-//! and if this program itself is killed with SIGKILL, its commands go on. Without a `setsid` program
-//! the command keeps the terminal as a background group, so that reading from it stops the command
-//! until the time limit.
+//! *and* whose parent has exited is not found; where there is no `/proc`, only the group is ended.
+//! Without a `setsid` program the command keeps the terminal as a background group, so that reading
+//! from it stops the command until the time limit. If this program itself is killed, a watcher ends
+//! its commands (see [`watch`]).
 //!
 //! It does not decide what may run and does not confine it: policy and sandbox come before.
 
 mod kin;
+mod watch;
 
 use std::ffi::OsString;
 use std::io;
@@ -35,6 +36,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use kin::Tree;
+use watch::Watched;
 
 /// From the polite signal to the one that cannot be refused, after the time limit.
 const LIMIT_GRACE: Duration = Duration::from_secs(2);
@@ -178,7 +180,9 @@ pub async fn run(
     cancel: &CancellationToken,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<Ended, String> {
+    watch::ready();
     let (child, reader, mark) = start(spec).map_err(|error| not_started(spec, &error))?;
+    let _watched = Watched::new(child.id());
     let tree = Tree::new(child.id().and_then(as_pid), mark);
     let output = Output { reader, open: true, buffer: vec![0; CHUNK] };
     let mut running = Running { child, tree, output, started: Instant::now() };
@@ -302,7 +306,7 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<(Child, pipe::Receiver, String)> 
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let (reader, writer) = io::pipe()?;
     let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-    let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let mark = format!("{}{}", mark_prefix(), COUNT.fetch_add(1, Ordering::Relaxed));
     let mut command = detached(&spec.argv);
     command
         .current_dir(spec.folder)
@@ -317,6 +321,11 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<(Child, pipe::Receiver, String)> 
     }
     // The command object holds a writing end, and goes out of scope here.
     Ok((command.spawn()?, reader, mark))
+}
+
+/// What the marks of all commands of this program begin with.
+fn mark_prefix() -> String {
+    format!("{}-", std::process::id())
 }
 
 /// A command in a session of its own, without a terminal. Making a session in the child itself

@@ -120,7 +120,7 @@ pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
     }
     agent.opened(resumed);
     if let Some(note) = note {
-        agent.show(Update::Note(note));
+        agent.show(note);
     }
     Ok((agent, desk))
 }

@@ -140,14 +140,14 @@ fn draft(agent: &Agent, wish: Wish<'_>) -> Option<Draft> {
     Some(Draft { plan, prompt: Message::User(text), before, replaced_bytes })
 }
 
-/// The room that a summary is planned for. Where the window is unknown, or the provider refuses what
-/// should fit into it, the present size stands for it: this is too much, says who asks.
+/// The room that a summary is planned for. Where the window is unknown, and where a user or a
+/// provider asks in spite of it, the present size stands for it: this is too much, says who asks.
 fn budget(agent: &Agent, trigger: Trigger) -> Budget {
     let tools_bytes = agent.envelope.tools.len();
     let assumed = agent.session.state.size(tools_bytes).saturating_mul(5) / 4;
     let assumed = Budget { window: assumed.saturating_add(1_000), tools_bytes };
     match agent.budget() {
-        Some(known) if trigger != Trigger::Overflow || known.window < assumed.window => known,
+        Some(known) if trigger == Trigger::Auto || known.window < assumed.window => known,
         Some(_) | None => assumed,
     }
 }
@@ -229,10 +229,6 @@ fn is_lossy(kind: CompactionKind, plan: &Plan, state: &State) -> bool {
     kind != CompactionKind::Summary && plan.messages == state.history.len()
 }
 
-fn fits(agent: &Agent, tokens: u64) -> bool {
-    agent.budget().is_none_or(|budget| budget.holds(tokens))
-}
-
 /// Records the compaction if it gains something.
 fn record(
     agent: &mut Agent,
@@ -257,7 +253,8 @@ fn record(
     if after.saturating_mul(100) > by_estimate.saturating_mul(GAIN_PERCENT) {
         return Ok(Err("it would hardly make a difference".to_owned()));
     }
-    if event.trigger == Trigger::Auto && is_lossy(event.kind, &plan, state) && !fits(agent, after) {
+    let enough = agent.budget().is_none_or(|budget| after < budget.trigger());
+    if !enough && event.trigger == Trigger::Auto && is_lossy(event.kind, &plan, state) {
         return Ok(Err("it would not be enough".to_owned()));
     }
     agent.session.record(Event::Compaction(event.clone()))?;

@@ -54,7 +54,6 @@ pub(super) async fn drive<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = T>,
 ) -> Driven<T> {
-    let _quiet = shell.editor.quiet();
     let mut work = pin!(work);
     let mut asked = Asked::default();
     let mut open: Option<Question> = None;

@@ -5,6 +5,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::agent::ContextReport;
 use crate::desk::{Listing, Offer};
 use crate::ui::figures::tokens;
+use crate::ui::sanitize;
 
 /// A session in the list of `/sessions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub(super) fn sessions(sessions: &[SessionLine], current: &str) -> String {
     }
     let lines = sessions.iter().map(|session| {
         let mark = if session.id == current { '*' } else { ' ' };
-        format!("{mark} {}  {}  {}", session.id, session.when, session.title)
+        let title = sanitize::line(&session.title);
+        format!("{mark} {}  {}  {title}", session.id, session.when)
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -54,6 +54,8 @@ pub async fn run(
     first: Option<String>,
 ) -> Exit {
     shell.editor.complete_models(desk.names(&agent.model().0));
+    // Also between two prompts: what is typed while a command is carried out is kept as it is.
+    let _quiet = shell.editor.quiet();
     let mut next = first;
     let mut warned = false;
     loop {

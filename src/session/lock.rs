@@ -82,6 +82,11 @@ impl Drop for Lock {
     }
 }
 
+/// True when the session has a lock file: it is in use, or its writer was killed.
+pub(super) fn is_left_behind(session: &Path) -> bool {
+    session.with_extension("lock").exists()
+}
+
 fn same_file(file: &File, path: &Path) -> bool {
     let (Ok(a), Ok(b)) = (file.metadata(), std::fs::metadata(path)) else { return false };
     a.ino() == b.ino() && a.dev() == b.dev()

@@ -95,6 +95,7 @@ impl Log {
         let line = record.to_line()?;
         if let Self::Planned { path, header, index } = self {
             let file = LogFile::create(path, header)?;
+            store::tidy_latest(path);
             store::note_latest(path, &header.id);
             if let Some(index) = index {
                 store::note_workspace(index, &header.cwd);

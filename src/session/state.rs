@@ -4,14 +4,14 @@
 //! holds is valid for a strict provider at every moment, because a reply with calls enters it only
 //! together with a result for each of them; until then it waits in [`State::open`].
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::encoded::Encoded;
 use super::replaced::Replaced;
-use crate::client::profile::{Profile, adjust};
+use super::speaker::{self, Speaker};
+use crate::client::profile::Profile;
 use crate::client::request::Message;
 use crate::compact::summary;
 use crate::event::{
@@ -29,23 +29,6 @@ pub struct Entry {
     pub message: Message,
     /// Who wrote it, if a model did.
     pub by: Option<Arc<Speaker>>,
-}
-
-/// A model at a provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speaker {
-    /// The provider's name.
-    pub provider: String,
-    /// The model's id there.
-    pub model: String,
-}
-
-impl Speaker {
-    /// True for a reader that takes the other's reasoning: the same model, or one of its family at
-    /// the same provider.
-    fn understands(&self, other: &Self) -> bool {
-        self.provider == other.provider && adjust::same_family(&self.model, &other.model)
-    }
 }
 
 /// A reply whose calls do not all have their result yet.
@@ -388,7 +371,8 @@ impl State {
     }
 
     fn push(&mut self, entry: Entry) {
-        self.encoded.push(&for_reader(&entry, self.reader.as_ref()), &self.profile);
+        let message = speaker::as_read(&entry.message, self.reader.as_ref(), entry.by.as_deref());
+        self.encoded.push(&message, &self.profile);
         self.history.push(entry);
     }
 
@@ -396,7 +380,9 @@ impl State {
     fn encode_all(&mut self) {
         self.encoded.begin(&self.system, &self.profile);
         for entry in &self.history {
-            self.encoded.push(&for_reader(entry, self.reader.as_ref()), &self.profile);
+            let by = entry.by.as_deref();
+            let message = speaker::as_read(&entry.message, self.reader.as_ref(), by);
+            self.encoded.push(&message, &self.profile);
         }
     }
 
@@ -404,14 +390,9 @@ impl State {
     /// for that reader gives.
     pub fn set_reader(&mut self, profile: &Profile, reader: Speaker) {
         let before = self.reader.replace(reader);
-        let is_read = |by: &Arc<Speaker>, reader: Option<&Speaker>| {
-            reader.is_none_or(|reader| reader.understands(by))
-        };
-        let reads_alike = self
-            .history
-            .iter()
-            .filter_map(|entry| entry.by.as_ref())
-            .all(|by| is_read(by, before.as_ref()) == is_read(by, self.reader.as_ref()));
+        let (old, new) = (before.as_ref(), self.reader.as_ref());
+        let mut authors = self.history.iter().map(|entry| entry.by.as_deref());
+        let reads_alike = authors.all(|by| speaker::read_alike(old, new, by));
         if self.profile != *profile || !reads_alike {
             self.profile = *profile;
             self.encode_all();
@@ -463,24 +444,6 @@ impl State {
             .map(|(call, state)| Unanswered { call, started: state.started })
             .collect()
     }
-}
-
-/// The message as the reader may see it. Reasoning and signatures are a matter between a model and
-/// its provider: others refuse them or are misled by them.
-fn for_reader<'a>(entry: &'a Entry, reader: Option<&Speaker>) -> Cow<'a, Message> {
-    let is_own = |by: &Arc<Speaker>| reader.is_none_or(|reader| reader.understands(by));
-    let Message::Assistant(reply) = &entry.message else { return Cow::Borrowed(&entry.message) };
-    if entry.by.as_ref().is_none_or(is_own) {
-        return Cow::Borrowed(&entry.message);
-    }
-    let mut reply = reply.clone();
-    reply.reasoning.clear();
-    reply.reasoning_field = None;
-    reply.reasoning_details = None;
-    for call in &mut reply.tool_calls {
-        call.extra_content = None;
-    }
-    Cow::Owned(Message::Assistant(reply))
 }
 
 /// Tokens in this many bytes, by the rule of thumb of three bytes each, rounded up.

@@ -93,6 +93,7 @@ impl Fixture {
         let known = self.known.borrow().clone();
         let context = ToolContext {
             workspace: &self.workspace,
+            session_id: "20260101T000000Z-abcdef",
             call_id: "call_1",
             known: &known,
             cancel: &self.cancel,

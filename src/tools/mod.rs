@@ -114,6 +114,8 @@ pub trait Journal: Sync {
 pub struct ToolContext<'a> {
     /// Where it may read and write.
     pub workspace: &'a Workspace,
+    /// The session's id, for the names of temporary files.
+    pub session_id: &'a str,
     /// The call it answers.
     pub call_id: &'a str,
     /// File versions that were read or written in this session: real path to SHA-256.

@@ -114,6 +114,7 @@ async fn call_model(
     let state = &agent.session.state;
     let tokens = state.size(agent.envelope.tools.len());
     let sent = Sent { tokens, measured: state.is_measured() };
+    let estimate = tokens.max(state.estimated(agent.envelope.tools.len()));
     let id_prefix = Ask::Step.id_prefix(agent);
     match model_call::call(agent, Ask::Step, tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
@@ -134,7 +135,7 @@ async fn call_model(
         Err(Failure::Provider(error, partial)) => {
             tally.wasted.add(&partial.usage.unwrap_or_default());
             agent.learn_window(&error);
-            Ok(Input::Failed(error.with_size(tokens, agent.mind.window.tokens)))
+            Ok(Input::Failed(error.with_size(estimate, agent.mind.window.tokens)))
         }
     }
 }
@@ -186,13 +187,14 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
     agent.take_window();
     let Finish { ending, detail, help } = finish;
+    let answered = tool_calls::answer_rest(agent);
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
     let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
-    let saved =
-        agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
+    let recorded = agent.session.record(Event::TurnFinished(finished));
+    let saved = answered.and(recorded).and_then(|_| agent.session.sync());
     if let Err(error) = saved {
         agent.show(Update::Warning(log_failed(&error)));
     }

@@ -57,6 +57,23 @@ pub(crate) async fn run(
     Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
 }
 
+/// Answers the calls that are still open when a turn ends: the user interrupted, or a filter struck,
+/// before they could run. What waits for a disk to be written has its answer already.
+pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
+    if agent.session.has_backlog() {
+        return Ok(());
+    }
+    let calls: Vec<ToolCall> =
+        agent.session.state.unanswered().iter().map(|open| open.call.clone()).collect();
+    for call in calls {
+        let shown = prepare(agent, &call).shown;
+        let outcome =
+            Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
+        record_outcome(agent, shown, Finished { index: 0, outcome, duration: Duration::ZERO })?;
+    }
+    Ok(())
+}
+
 impl Plan {
     fn only_reads(&self) -> bool {
         match self {
@@ -237,6 +254,7 @@ impl Running {
         let journal = ChannelJournal { tx: self.announce.clone(), blobs: agent.blob_folder() };
         let workspace = Arc::clone(&agent.workspace);
         let known = Arc::clone(&agent.session.state.files);
+        let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
         let cancel = self.cancel.clone();
@@ -244,6 +262,7 @@ impl Running {
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
+                session_id: &session_id,
                 call_id: &call_id,
                 known: &known,
                 cancel: &cancel,

@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("turn::schedule", 1),
     ("session::encoded", 1),
     ("session::replaced", 1),
+    ("session::speaker", 1),
     ("session::state", 1),
     ("policy", 1),
     ("mask", 1),

@@ -10,8 +10,8 @@ fn the_sessions() {
         title: title.into(),
     };
     assert_eq!(
-        sessions(&[line("a1", "fix it"), line("b2", "try")], "b2"),
-        "  a1  2 h ago  fix it\n* b2  2 h ago  try"
+        sessions(&[line("a1", "fix it\r* c3"), line("b2", "try")], "b2"),
+        "  a1  2 h ago  fix it * c3\n* b2  2 h ago  try"
     );
     assert_eq!(sessions(&[], "x"), "No sessions are saved in this workspace.");
 }

@@ -52,6 +52,7 @@ impl Bench {
             let output_dir = root.join("outputs");
             body(&ToolContext {
                 workspace: &Workspace { root, extra: Vec::new() },
+                session_id: "",
                 call_id: "call_1",
                 known: &BTreeMap::new(),
                 cancel: &cancel,

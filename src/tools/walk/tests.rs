@@ -75,6 +75,7 @@ impl Tree {
         let workspace = Workspace { root: self.root.clone(), extra: Vec::new() };
         let context = ToolContext {
             workspace: &workspace,
+            session_id: "",
             call_id: "c1",
             known: &BTreeMap::new(),
             cancel: &self.cancel,
