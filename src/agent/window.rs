@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::{Agent, Mind};
 use crate::client::classify::ProviderError;
 use crate::client::discover::listing::Listed;
+use crate::client::learned::Facts;
 use crate::message::Usage;
 use crate::update::Update;
 
@@ -135,6 +136,7 @@ impl Agent {
         if let Some(tokens) = error.window.filter(|&tokens| tokens >= SMALLEST) {
             let origin = "the provider's error".to_owned();
             self.mind.window = Window { tokens: Some(tokens), origin };
+            self.learn(&Facts { adjustments: Vec::new(), window: Some(tokens) });
         }
     }
 
