@@ -16,7 +16,7 @@ use crate::client::discover::{self, Server};
 use crate::client::profile::Effort;
 use crate::client::profile::models::{self, Price};
 use crate::config::resolve::{self, World};
-use crate::config::{Choice, Config, Endpoint, Here, Origin};
+use crate::config::{Choice, Config, Endpoint, Here, Origin, Setting};
 use crate::error::Error;
 use crate::event::ModelChanged;
 use crate::update::Update;
@@ -123,6 +123,8 @@ impl Desk {
         if let Some(window) = offer.window {
             config.learn_window(window);
         }
+        let price = offer.price.map(|price| Setting::new(price, Origin::Discovered));
+        config.price = config.price.or(price);
         Ok(config)
     }
 
@@ -323,7 +325,7 @@ impl Offer {
         let known = models::find(provider, &listed.id);
         Self {
             window: listed.window.or(known.map(|known| known.window)),
-            price: known.map(|known| known.price),
+            price: known.map(|known| known.price).or(listed.price),
             loaded: listed.loaded,
             place: Some(place.clone()),
             ..Self::new(provider, &listed.id)

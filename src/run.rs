@@ -128,6 +128,9 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
         facts.servers = discover::find(config.ollama_host.as_deref()).await;
         choice::adopt_usual(&mut config, &facts.servers);
     }
+    if config.window.is_none() {
+        connect::learn_window(&mut config, args).await;
+    }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
     out::print(&text).map(|()| exit)

@@ -103,7 +103,7 @@ async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
         line = shell.editor.line() => Typed::Line(line),
         signal = shell.signals.next() => match signal {
             Signal::Interrupt => Typed::Line(Line::Interrupted),
-            Signal::Terminate => Typed::End,
+            Signal::Terminate | Signal::HangUp => Typed::End,
         },
     };
     shell.screen.resume();

@@ -245,7 +245,9 @@ fn no_key_leaves_its_host() {
 
 #[test]
 fn a_window_is_asked_for_in_the_background() {
-    let windows = json!({"data": [{"id": "test-model", "max_model_len": 50_000}]});
+    let pricing = json!({"prompt": "0.0001", "completion": "0"});
+    let told = json!({"id": "test-model", "max_model_len": 50_000, "pricing": pricing});
+    let windows = json!({ "data": [told] });
     let provider = Provider::start([
         Reply::calls([call("c1", "glob", json!({"pattern": "*"}))])
             .delay(Duration::from_millis(500)),
@@ -254,7 +256,8 @@ fn a_window_is_asked_for_in_the_background() {
     .telling("/v1/models", windows);
     let env = Env::new(&provider);
     let output = env.run(&["-v", "-p", "look"]).expect_code(0);
-    assert_says(&output.stderr, &["context 10 %"]);
+    assert_says(&output.stderr, &["context 10 %", "$0.50"]);
+    assert_says(&env.run(&["doctor"]).stdout, &["50k  [discovered]"]);
 }
 
 #[test]
@@ -283,12 +286,15 @@ fn a_server_on_this_machine_is_found_and_tells_its_window() {
 
 #[test]
 fn a_server_that_cuts_is_noticed_and_asked() {
-    let server = Provider::answering(|_| Reply::text("Who are you?").usage(4_000, 10, 0))
+    let reply = Reply::text("Who are you?").usage(4_000, 10, 0).delay(Duration::from_millis(400));
+    let server = Provider::answering(move |_| reply.clone())
         .telling("/api/ps", json!({"models": [{"name": "test-model", "context_length": 4_096}]}));
     let env = Env::new(&server);
     let long = format!("the-topic {}", "lorem ipsum dolor ".repeat(3_000));
     let output = env.run(&["-p", &long]).expect_code(0);
     assert_says(&output.stderr, &["warning:", "read only 4000", "OLLAMA_CONTEXT_LENGTH"]);
+    let again = env.run(&["-v", "-c", "-p", "more"]).expect_code(0);
+    assert_says(&again.stderr, &["window of 4096 tokens", "little"]);
 }
 
 #[test]
@@ -320,4 +326,20 @@ fn prices_of_the_user_go_before_the_table() {
     let env = Env::new(&provider);
     env.config("[models.test-model]\nprice = { input = 2.5, output = 10 }\n");
     assert_says(&env.run(&["-v", "-p", "hi"]).stderr, &["$2.50"]);
+}
+
+#[test]
+fn without_a_keyboard_the_first_is_taken_and_said() {
+    let mut env = Env::bare();
+    env.set("DEEPSEEK_API_KEY", "sk-deepseek");
+    env.set("OPENAI_API_KEY", "sk-openai");
+    // Nothing listens there: no request gets out.
+    env.set("HTTPS_PROXY", "http://127.0.0.1:9");
+    env.config("[retry]\nmax_attempts = 1\n");
+    let output = env.run(&["-p", "hi"]).expect_code(1);
+    assert_says(&output.stderr, &["warning: using deepseek", "openai could be used too"]);
+    let said = env.run(&["doctor"]).stdout;
+    assert_says(&said, &["also usable", "openai"]);
+    let chosen = env.run(&["--provider", "openai", "-p", "hi"]).expect_code(1);
+    assert_silent_on(&chosen.stderr, &["using deepseek"]);
 }
