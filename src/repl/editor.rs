@@ -135,7 +135,7 @@ impl Drop for Editor {
     /// Leaves the terminal as it was found, also in the middle of a read.
     fn drop(&mut self) {
         if self.pending.is_some() {
-            self.tty.restore();
+            self.tty.restore(self.rich);
         }
     }
 }

@@ -74,10 +74,20 @@ impl Lock {
     }
 }
 
+impl Lock {
+    /// False once somebody has deleted the lock file: then another process could lock a new one.
+    pub fn is_in_place(&self) -> bool {
+        same_file(&self.file, &self.path)
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still locked: nobody else can be using this very file.
-        let _ = std::fs::remove_file(&self.path);
+        // Removed while still locked: nobody else can be using this very file. Another one that has
+        // taken its place is not ours.
+        if self.is_in_place() {
+            let _ = std::fs::remove_file(&self.path);
+        }
         let _ = self.file.unlock();
     }
 }

@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// A new session; its file is made with its first event.
-    pub fn create(&self, workspace: &Path, profile: &'static Profile) -> Session {
+    pub fn create(&self, workspace: &Path, profile: &Profile) -> Session {
         let header = Header {
             kind: "session".to_owned(),
             version: FORMAT_VERSION,
@@ -335,8 +335,14 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
+/// The session files of a folder. What is no regular file may never answer, so it does not count.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
-    entries(folder).filter(|path| is_session_file(path)).collect()
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => entry.path().is_file(),
+        kind => kind.is_ok_and(|kind| kind.is_file()),
+    });
+    files.map(|entry| entry.path()).filter(|path| is_session_file(path)).collect()
 }
 
 /// False for a session that was killed while its file was made: there is nothing to go on with.
