@@ -71,7 +71,8 @@ pub(crate) async fn call(
     }
 }
 
-fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+fn priced(agent: &mut Agent, mut reply: Reply) -> Reply {
+    agent.take_window();
     reply.usage = reply.usage.map(|usage| agent.priced(usage));
     reply
 }
