@@ -62,6 +62,7 @@ fn search(workspace: &Workspace, pattern: &str) -> String {
         journal: &NoJournal,
         output_dir: &workspace.root,
         hidden_env: &[],
+        jobs: &xsh::jobs::Jobs::default(),
         runtime: runtime.handle(),
     };
     let args = serde_json::json!({ "pattern": pattern });

@@ -32,13 +32,15 @@ use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use kin::Tree;
 use watch::Watched;
 
-/// From the polite signal to the one that cannot be refused, after the time limit.
+/// From the polite signal to the one that cannot be refused, after the time limit and for a job
+/// that is no longer wanted.
 const LIMIT_GRACE: Duration = Duration::from_secs(2);
 
 /// The same after a cancel, which has to be over within a second.
@@ -136,7 +138,12 @@ pub enum Stopped {
     Limit(Duration),
     /// The user interrupted.
     Cancelled,
+    /// Whoever started it in the background has had enough of it.
+    Asked,
 }
+
+/// Where the output of a command goes, piece by piece.
+pub type Sink<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
 /// The shell that commands are written for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +185,18 @@ pub fn shield() {
 pub async fn run(
     spec: &CommandSpec<'_>,
     cancel: &CancellationToken,
-    sink: &mut dyn FnMut(&[u8]),
+    sink: Sink<'_>,
+) -> Result<Ended, String> {
+    run_until(spec, &CancellationToken::new(), cancel, sink).await
+}
+
+/// Likewise, for a command in the background: `stop` ends it with the patience of a time limit,
+/// `cancel` without.
+pub async fn run_until(
+    spec: &CommandSpec<'_>,
+    stop: &CancellationToken,
+    cancel: &CancellationToken,
+    sink: Sink<'_>,
 ) -> Result<Ended, String> {
     watch::ready();
     let (child, reader, mark) = start(spec).map_err(|error| not_started(spec, &error))?;
@@ -186,7 +204,7 @@ pub async fn run(
     let tree = Tree::new(child.id().and_then(as_pid), mark);
     let output = Output { reader, open: true, buffer: vec![0; CHUNK] };
     let mut running = Running { child, tree, output, started: Instant::now() };
-    let (exit, stopped) = running.watch(spec.limit, cancel, sink).await;
+    let (exit, stopped) = running.watch(spec.limit, stop, cancel, sink).await;
     let took = running.started.elapsed();
     let left_over = running.clear(stopped, sink).await;
     Ok(Ended { exit, stopped, left_over, took })
@@ -213,8 +231,9 @@ impl Running {
     async fn watch(
         &mut self,
         limit: Option<Duration>,
+        stop: &CancellationToken,
         cancel: &CancellationToken,
-        sink: &mut dyn FnMut(&[u8]),
+        sink: Sink<'_>,
     ) -> (Exit, Option<Stopped>) {
         let mut phase = Phase::Free;
         let mut stopped = None;
@@ -227,6 +246,7 @@ impl Running {
                 }
                 () = self.output.read(sink), if self.output.open => continue,
                 () = cancel.cancelled(), if !hurried => Stopped::Cancelled,
+                () = stop.cancelled(), if stopped.is_none() => Stopped::Asked,
                 () = at(deadline) => Stopped::Limit(limit.unwrap_or_default()),
             };
             hurried |= why == Stopped::Cancelled;
@@ -238,24 +258,22 @@ impl Running {
                     (Phase::Asked, Some(Instant::now() + grace))
                 }
                 (Phase::Asked, Stopped::Cancelled) => (Phase::Asked, Some(Instant::now() + grace)),
-                (Phase::Asked, Stopped::Limit(_)) => {
+                (Phase::Asked, Stopped::Limit(_) | Stopped::Asked) => {
                     self.tree.signal(Signal::KILL);
                     (Phase::Killed, Some(Instant::now() + KILL_PATIENCE))
                 }
                 (Phase::Killed, Stopped::Cancelled) => (Phase::Killed, deadline),
-                (Phase::Killed, Stopped::Limit(_)) => return (Exit::Unknown, stopped),
+                (Phase::Killed, Stopped::Limit(_) | Stopped::Asked) => {
+                    return (Exit::Unknown, stopped);
+                }
             };
         }
     }
 
     /// Ends what is left of the command and reads what it still said.
-    async fn clear(
-        &mut self,
-        stopped: Option<Stopped>,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> Vec<String> {
+    async fn clear(&mut self, stopped: Option<Stopped>, sink: Sink<'_>) -> Vec<String> {
         let grace = match stopped {
-            Some(Stopped::Limit(_)) => LIMIT_GRACE,
+            Some(Stopped::Limit(_) | Stopped::Asked) => LIMIT_GRACE,
             Some(Stopped::Cancelled) | None => SWEEP_GRACE,
         };
         if stopped.is_none() {
@@ -277,14 +295,16 @@ struct Output {
 
 impl Output {
     /// Passes on the next bytes, or notes that there are no more. Cancel safe.
-    async fn read(&mut self, sink: &mut dyn FnMut(&[u8])) {
+    async fn read(&mut self, sink: Sink<'_>) {
         let read = self.reader.read(&mut self.buffer).await.unwrap_or(0);
         self.open = read > 0;
         sink(self.buffer.get(..read).unwrap_or_default());
+        // A flood must not keep what runs beside it from its turn.
+        yield_now().await;
     }
 
     /// Reads to the end, to the first silence or for the given time.
-    async fn drain(&mut self, idle: Duration, total: Duration, sink: &mut dyn FnMut(&[u8])) {
+    async fn drain(&mut self, idle: Duration, total: Duration, sink: Sink<'_>) {
         let end = Instant::now() + total;
         while self.open {
             let pause = end.min(Instant::now() + idle);

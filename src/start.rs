@@ -184,6 +184,7 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         build_prompt: prompt_builder(config, &registry),
         registry,
         store: start.store.clone(),
+        jobs: Arc::default(),
         options,
         always: BTreeSet::new(),
         updates: wires.updates,

@@ -188,6 +188,8 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
         Command::Context => Ok(lists::context(&agent.context())),
         Command::Effort(level) => model::effort(agent, level.as_deref()),
         Command::Tools => Ok(lists::tools(&agent.tools())),
+        Command::Jobs(None) => Ok(agent.list_jobs()),
+        Command::Jobs(Some(what)) => agent.stop_job(commands::job_to_stop(what)?),
         Command::Undo => agent.undo(),
         Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
         Command::Rewind(Some(to)) => {

@@ -100,6 +100,7 @@ impl Fixture {
             journal: &self.journal,
             output_dir: &self.outputs,
             hidden_env: &[],
+            jobs: &crate::jobs::Jobs::default(),
             runtime: self.runtime.handle(),
         };
         let outcome = T::run(serde_json::from_value(args).unwrap(), &context);

@@ -18,6 +18,7 @@ mod crash;
 mod demo;
 mod headless;
 mod history;
+mod jobs;
 mod kill;
 mod layers;
 mod prompt;

@@ -82,6 +82,7 @@ impl Tree {
             journal: &NoJournal,
             output_dir: &self.root,
             hidden_env: &[],
+            jobs: &crate::jobs::Jobs::default(),
             runtime: runtime.handle(),
         };
         T::run(serde_json::from_value(args).unwrap(), &context)
