@@ -74,7 +74,6 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
-    agent.ask_window();
     let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
     agent.session.propose(Event::UserMessage(UserMessage {
@@ -119,7 +118,9 @@ async fn call_model(
     match model_call::call(agent, Ask::Step, tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
             agent.warn_if_server_cuts(sent, reply.usage);
-            agent.ask_window_again();
+            if !reply.tool_calls.is_empty() {
+                agent.ask_window();
+            }
             if let Some(error) = ProviderError::of_full_window(&reply, agent.mind.window.tokens) {
                 tally.wasted.add(&reply.usage.unwrap_or_default());
                 return Ok(Input::Failed(error));

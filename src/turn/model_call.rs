@@ -159,7 +159,8 @@ fn excerpt(error: &ProviderError) -> String {
     if short.len() < text.len() { short + "…" } else { short }
 }
 
-fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+fn priced(agent: &mut Agent, mut reply: Reply) -> Reply {
+    agent.take_window();
     reply.usage = reply.usage.map(|usage| agent.priced(usage));
     reply
 }
