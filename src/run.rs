@@ -78,9 +78,7 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
         Command::Completions { shell } => {
             out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
-        Command::Man => {
-            out::print_bytes(&generate::man()?).map(|()| Exit::Done)
-        }
+        Command::Man => out::print_bytes(&generate::man()?).map(|()| Exit::Done),
     }
 }
 

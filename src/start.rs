@@ -188,6 +188,7 @@ fn assemble(start: Start, mind: Mind, wires: Wires) -> Result<Agent, Error> {
         store,
         options,
         always: BTreeSet::new(),
+        watch: Arc::default(),
         updates: wires.updates,
         questions: wires.questions,
         warned_of_cut: false,

@@ -20,6 +20,7 @@ use crate::policy::{self, Decision};
 use crate::session::blobs;
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
+use crate::tools::snapshot::{self, Place, Watched};
 use crate::tools::{Effect, Journal, Outcome, ToolContext};
 use crate::update::{ToolShown, Update};
 
@@ -213,6 +214,7 @@ struct Finished {
     index: usize,
     outcome: Outcome,
     duration: Duration,
+    watched: Watched,
 }
 
 impl Running {
@@ -228,7 +230,15 @@ impl Running {
     }
 
     fn answer(&mut self, index: usize, outcome: Outcome) {
-        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO });
+        let watched = Watched::default();
+        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO, watched });
+    }
+
+    /// Answers for a tool that may have done anything.
+    fn lose(&mut self, index: usize, why: &str) {
+        let watched = Watched { blind: true, notes: Vec::new() };
+        let outcome = Outcome::error(why);
+        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO, watched });
     }
 
     /// Starts a tool on a blocking thread.
@@ -241,6 +251,9 @@ impl Running {
         let hidden_env = Arc::clone(&agent.options.hidden_env);
         let cancel = self.cancel.clone();
         let runtime = tokio::runtime::Handle::current();
+        let watch = Arc::clone(&agent.watch);
+        let place =
+            Place { folder: agent.saved_folder(), changes: agent.session.state.changes.len() };
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
@@ -252,8 +265,14 @@ impl Running {
                 hidden_env: &hidden_env,
                 runtime: &runtime,
             };
-            let (outcome, duration) = prepared.run_guarded(&context);
-            Finished { index, outcome, duration }
+            let is_command = matches!(prepared.effect, Effect::Exec(_));
+            let run = || prepared.run_guarded(&context);
+            let ((outcome, duration), watched) = if is_command {
+                snapshot::around(&watch, &place, &context, run)
+            } else {
+                (run(), Watched::default())
+            };
+            Finished { index, outcome, duration, watched }
         });
     }
 
@@ -291,18 +310,19 @@ impl Running {
             Some(announcement) = self.journal.recv() => announcement.record(agent),
             Some(done) = self.tasks.join_next() => match done {
                 Ok(done) => self.outcomes.push(done),
-                Err(_) => self.answer(next, Outcome::error("The tool ended without an outcome.")),
+                Err(_) => self.lose(next, "The tool ended without an outcome."),
             },
-            () = too_slow => self.answer(next, Outcome::error(
+            () = too_slow => self.lose(
+                next,
                 "[outcome unknown: the user interrupted and the tool did not stop in time. Check \
                  its effects before you repeat it.]",
-            )),
+            ),
         }
     }
 }
 
 fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {
-    let Finished { mut outcome, duration, .. } = done;
+    let Finished { mut outcome, duration, watched, .. } = done;
     let masks = &agent.options.masks;
     masks.apply_to(&mut outcome.content);
     masks.apply_to(&mut outcome.summary);
@@ -315,8 +335,12 @@ fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<
         is_error: outcome.is_error,
         duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         files: outcome.files,
+        unwatched: watched.blind,
     };
     agent.session.record(Event::ToolResult(result.clone()))?;
+    for note in watched.notes {
+        agent.show(Update::Note(note));
+    }
     let (summary, diff) = (outcome.summary, outcome.diff);
     agent.show(Update::ToolFinished { tool, result, summary, diff });
     Ok(())

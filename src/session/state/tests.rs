@@ -248,7 +248,7 @@ fn change(before: &str, after: &str) -> Event {
         path: "/a".into(),
         before: Some(before.into()),
         after: after.into(),
-        mode: None,
+        ..FileChange::default()
     })
 }
 
