@@ -161,3 +161,85 @@ fn put(
     }
     save::put_back(path, content.as_deref(), file.mode).map_err(said)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `before>after` with a letter for a content, `-` for no file and `x` after it for an
+    /// executable one.
+    fn change(path: &Path, text: &str) -> FileChange {
+        let (before, after) = text.split_once('>').unwrap();
+        let hash =
+            |side: &str| (side != "-").then(|| hash::sha256(side.trim_end_matches('x').as_bytes()));
+        let mode =
+            |side: &str| (side != "-").then_some(if side.ends_with('x') { 0o755 } else { 0o644 });
+        FileChange {
+            path: path.display().to_string(),
+            before: hash(before),
+            after: hash(after).unwrap_or_default(),
+            mode: mode(before),
+            mode_after: mode(after),
+            ..FileChange::default()
+        }
+    }
+
+    #[test]
+    fn a_file_goes_back_only_if_nobody_else_had_a_hand_in_it() {
+        let since = "somebody else has changed it since";
+        let between = "somebody else changed it in between";
+        let not_kept = "its earlier content was not kept";
+        for (changes, now, expected) in [
+            ("A>B", "B", Ok("A")),
+            ("A>B", "A", Ok("as it is")),
+            ("A>B", "C", Err(since)),
+            ("A>B", "-", Err(since)),
+            ("A>B", "Bx", Err(since)),
+            ("A>Ax", "Ax", Ok("A")),
+            ("A>-", "-", Ok("A")),
+            ("A>-", "A", Ok("as it is")),
+            ("A>-", "B", Err(since)),
+            ("->B", "B", Ok("-")),
+            ("->B", "-", Ok("as it is")),
+            ("A>B B>C", "C", Ok("A")),
+            ("A>B B>-", "-", Ok("A")),
+            ("A>- ->C", "C", Ok("A")),
+            // Announced, but not done.
+            ("A>B A>C", "C", Ok("A")),
+            ("A>B C>D", "D", Err(between)),
+            ("A>- C>D", "D", Err(between)),
+            ("Z>B", "B", Err(not_kept)),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path().canonicalize().unwrap();
+            fs::write(folder.join(hash::sha256(b"A")), "A").unwrap();
+            let path = folder.join("file");
+            if now != "-" {
+                fs::write(&path, now.trim_end_matches('x')).unwrap();
+                let mode = if now.ends_with('x') { 0o755 } else { 0o644 };
+                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            }
+            let changes: Vec<_> = changes.split(' ').map(|text| change(&path, text)).collect();
+            let found = earlier(&path, &changes.iter().collect::<Vec<_>>(), Some(&folder));
+            let said = found.map(|restored| match restored {
+                None => "as it is",
+                Some(restored) if restored.sha256.is_some() => "A",
+                Some(_) => "-",
+            });
+            assert_eq!(said, expected.map_err(str::to_owned), "{changes:?} {now}");
+        }
+    }
+
+    #[test]
+    fn what_going_back_takes_away_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let path = folder.join("file");
+        fs::write(&path, "new").unwrap();
+        let file = Restored { path: path.display().to_string(), sha256: None, mode: None };
+        let blobs = folder.join("blobs");
+        assert_eq!(restore(&[file], Some(&blobs)), []);
+        assert!(!path.exists());
+        assert_eq!(fs::read(blobs.join(hash::sha256(b"new"))).unwrap(), b"new");
+    }
+}

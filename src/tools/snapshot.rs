@@ -162,16 +162,21 @@ impl Watch {
     fn after(&mut self, place: &Place, context: &ToolContext<'_>) -> Watched {
         let mut watched = Watched { blind: true, notes: Vec::new() };
         let Sight::Open(mut snapshot) = std::mem::take(&mut self.sight) else { return watched };
-        let (old, began) = (snapshot.index.clone(), snapshot.began);
+        let began = snapshot.began;
         // An interrupted command has had its effects too.
         let seen = snapshot.look(self, context, &CancellationToken::new());
-        if seen.is_ok() {
-            let found = changes::diff(&old, &snapshot.index, began);
+        if let Ok(old) = &seen {
+            let found = changes::diff(old, &snapshot.index, began);
             watched.blind =
                 !self.record(&snapshot.pack, &found, place, context, &mut watched.notes);
         }
         self.settle(snapshot, seen.err(), &mut watched.notes);
         watched
+    }
+
+    /// The folder that holds the session.
+    fn beside(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
     }
 
     /// What was known, or an empty start; none once the workspace is beyond the limits.
@@ -186,7 +191,8 @@ impl Watch {
             }
             Sight::Open(_) | Sight::Closed => {}
         }
-        match Pack::new(&self.folder) {
+        // Beside the log, so that a session without changes leaves no folder.
+        match Pack::new(self.beside()) {
             Ok(pack) => Some(Snapshot { pack, index: Index::new(), began: 0 }),
             Err(error) => {
                 self.turn_off(&look::cannot_keep(&error), notes);
@@ -286,23 +292,23 @@ impl Watch {
 }
 
 impl Snapshot {
-    /// Brings the index up to date. After an error it still holds what was seen until then.
+    /// Brings the index up to date and gives the old one. After an error it holds what was seen until
+    /// then.
     fn look(
         &mut self,
         watch: &Watch,
         context: &ToolContext<'_>,
         cancel: &CancellationToken,
-    ) -> Result<(), Blind> {
-        let skip = watch.folder.parent().unwrap_or(&watch.folder);
+    ) -> Result<Index, Blind> {
+        let skip = watch.beside();
         let root = &context.workspace.root;
         let (old, pack) = (&self.index, &self.pack);
         let (seen, result) =
             look::look(&Look { limits: &watch.limits, root, skip, old, pack, cancel });
         match result {
             Ok(began) => {
-                self.index = seen;
                 self.began = began;
-                Ok(())
+                Ok(std::mem::replace(&mut self.index, seen))
             }
             Err(blind) => {
                 self.index.extend(seen);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -131,9 +132,9 @@ fn tell(env: &Env, line: &str, said: &str) -> String {
     pty.wait_for_screen(line, |screen| screen.contains(said))
 }
 
-/// Every file and link of the workspace with mode and content, but for the sessions.
-fn tree(env: &Env) -> Vec<(String, u32, Vec<u8>)> {
-    let walk = walkdir::WalkDir::new(env.workspace()).sort_by_file_name().into_iter();
+/// Every file and link below a folder with mode and content, but for the sessions.
+fn tree(folder: &Path) -> Vec<(String, u32, Vec<u8>)> {
+    let walk = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter();
     let own = |entry: &walkdir::DirEntry| entry.file_name() != ".xsh";
     let files = walk.filter_entry(own).flatten().filter(|entry| !entry.file_type().is_dir());
     files
@@ -148,59 +149,69 @@ fn tree(env: &Env) -> Vec<(String, u32, Vec<u8>)> {
         .collect()
 }
 
+/// Each runs in a folder of its own, with the same files in it.
+const COMMANDS: [&str; 18] = [
+    "sed -i s/one/two/ a.txt",
+    "printf 'in place' > a.txt",
+    "rm a.txt",
+    "rm -r sub",
+    "mv a.txt b.txt",
+    "mv sub other",
+    "mv sub other && ln -s other sub",
+    "chmod +x a.txt",
+    "chmod 600 a.txt && echo more >> a.txt",
+    "mkdir -p x/y && echo new > x/y/z",
+    "printf '\\000\\377' >> bin && rm sub/bin",
+    "rm link && echo no link > link",
+    "ln -sf sub/b.txt link",
+    "ln -s nowhere dangling",
+    "rm a.txt && ln -s sub/b.txt a.txt",
+    "rm -r sub && echo now a file > sub",
+    "rm .gitignore",
+    "cp a.txt 'a b\tc'; rm *.txt bin link",
+];
+
+fn fill(env: &Env, folder: &str) {
+    env.write(&format!("{folder}/a.txt"), "one\r\n\u{feff}");
+    env.write(&format!("{folder}/bin"), b"\x00\xff\xfe\xc3(");
+    env.write(&format!("{folder}/sub/b.txt"), "b\n");
+    env.write(&format!("{folder}/sub/bin"), b"\xff\xff");
+    env.write(&format!("{folder}/secret"), "ignored\n");
+    env.write(&format!("{folder}/.gitignore"), "secret\n");
+    symlink("a.txt", env.path(folder).join("link")).expect("a link");
+    let script = env.path(folder).join("sub/b.txt");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o751)).expect("a mode");
+}
+
 #[test]
 fn undo_takes_back_what_commands_changed() {
-    let commands = [
-        "sed -i s/one/two/ a.txt",
-        "printf 'in place' > a.txt",
-        "rm a.txt",
-        "rm -r sub",
-        "mv a.txt b.txt",
-        "mv sub other",
-        "mv sub other && ln -s other sub",
-        "chmod +x a.txt",
-        "chmod 600 a.txt && echo more >> a.txt",
-        "mkdir -p x/y && echo new > x/y/z",
-        "printf '\\000\\377' >> bin && rm sub/bin",
-        "rm link && echo no link > link",
-        "ln -sf sub/b.txt link",
-        "ln -s nowhere dangling",
-        "rm a.txt && ln -s sub/b.txt a.txt",
-        "rm a.txt && mkdir a.txt",
-        "rm -r sub && echo now a file > sub",
-        "rm .gitignore",
-        "cp a.txt 'a b\t'; rm *.txt bin link",
-    ];
-    let outcomes = commands.map(|command| (command, taken_back(command)));
-    for (command, (before, after, undone)) in outcomes {
+    let in_folders =
+        COMMANDS.iter().enumerate().map(|(index, command)| format!("(cd {index} && {command})"));
+    let script = in_folders.collect::<Vec<_>>().join("\n");
+    let provider = turns([vec![shell("c", &script)]]);
+    let env = Env::new(&provider);
+    let folders: Vec<String> = (0..COMMANDS.len()).map(|index| index.to_string()).collect();
+    let trees = || folders.iter().map(|folder| tree(&env.path(folder))).collect::<Vec<_>>();
+    folders.iter().for_each(|folder| fill(&env, folder));
+    let before = trees();
+    let _ = env.ask("do it");
+    let after = trees();
+    tell(&env, "/undo", "changes by commands are put back too");
+    let cases = before.into_iter().zip(after).zip(trees());
+    for (command, ((before, after), undone)) in COMMANDS.iter().zip(cases) {
         assert_ne!(before, after, "{command}");
-        if command == "rm a.txt && mkdir a.txt" {
-            assert_eq!(undone, after, "a folder is left alone");
-        } else {
-            assert_eq!(undone, before, "{command}");
-        }
+        assert_eq!(undone, before, "{command}");
     }
 }
 
-type Tree = Vec<(String, u32, Vec<u8>)>;
-
-/// The workspace before a command, after it, and after `/undo`.
-fn taken_back(command: &str) -> (Tree, Tree, Tree) {
-    let provider = turns([vec![shell("c", command)]]);
+#[test]
+fn a_folder_in_the_place_of_a_file_is_left_alone() {
+    let provider = turns([vec![shell("c", "rm a.txt && mkdir a.txt")]]);
     let env = Env::new(&provider);
-    env.write("a.txt", "one\r\n\u{feff}");
-    env.write("bin", b"\x00\xff\xfe\xc3(");
-    env.write("sub/b.txt", "b\n");
-    env.write("sub/bin", b"\xff\xff");
-    env.write("secret", "ignored\n");
-    env.write(".gitignore", "secret\n");
-    symlink("a.txt", env.path("link")).expect("a link");
-    fs::set_permissions(env.path("sub/b.txt"), fs::Permissions::from_mode(0o751)).expect("a mode");
-    let before = tree(&env);
+    env.write("a.txt", "one\n");
     let _ = env.ask("do it");
-    let after = tree(&env);
-    tell(&env, "/undo", "changes by commands are put back too");
-    (before, after, tree(&env))
+    tell(&env, "/undo", "a.txt: it is no regular file any more");
+    assert!(env.path("a.txt").is_dir());
 }
 
 #[test]
@@ -267,15 +278,15 @@ fn commands_and_edits_of_one_turn_go_back_together() {
     let provider = turns([first, second]);
     let env = Env::new(&provider);
     env.write("old.txt", "a\n");
-    let start = tree(&env);
+    let start = tree(env.workspace());
     let _ = env.ask("first");
-    let middle = tree(&env);
+    let middle = tree(env.workspace());
     let _ = env.go_on("second");
     assert_eq!(env.text("old.txt"), "x\nc\nend\n");
     tell(&env, "/undo", "3 files put back");
-    assert_eq!(tree(&env), middle);
+    assert_eq!(tree(env.workspace()), middle);
     tell(&env, "/undo", "2 files put back");
-    assert_eq!(tree(&env), start);
+    assert_eq!(tree(env.workspace()), start);
 }
 
 #[test]

@@ -97,16 +97,21 @@ impl Looking<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    /// What was seen once and did not come by now: gone, or ignored since. What is only ignored is
-    /// still there, and must not count as deleted.
+    /// What was seen once and did not come by now: gone, or ignored since, or in a folder that can
+    /// no longer be read. What is still there must not count as deleted.
     fn look_for_missing(&self, index: &mut Index, until: Until<'_>) {
         let missing = self.look.old.keys().filter(|path| !index.contains_key(*path));
         for path in missing.cloned().collect::<Vec<_>>() {
             if until.over() {
                 return;
             }
-            if !matches!(save::lies_at(Path::new(&path)), Ok(None)) {
-                index.extend(self.visit(Path::new(&path)));
+            let path = Path::new(&path);
+            let is_there = match save::lies_at(path) {
+                Ok(found) => found.is_some_and(|meta| meta.is_file() || meta.is_symlink()),
+                Err(_) => true,
+            };
+            if is_there {
+                index.extend(self.visit(path));
             }
         }
     }
@@ -143,7 +148,14 @@ impl Looking<'_> {
 
     /// An error means that a content could not be kept.
     fn see(&self, path: &Path, old: Option<&Seen>) -> io::Result<Option<Seen>> {
-        let Ok(meta) = fs::symlink_metadata(path) else { return Ok(None) };
+        let meta = match fs::symlink_metadata(path) {
+            Ok(meta) => meta,
+            // It cannot even be asked about: nothing is known of it any more.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(old.map(|old| Seen { stamp: old.stamp, settled: false, version: None }));
+            }
+            Err(_) => return Ok(None),
+        };
         if let Some(old) = old.filter(|old| old.settled && old.stamp == stamp(&meta)) {
             return Ok(Some(old.clone()));
         }
