@@ -11,7 +11,7 @@ mod window;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,7 @@ use crate::session::store::Store;
 use crate::session::{Session, resume};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
+use crate::tools::snapshot::Watch;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
 pub use mind::Mind;
@@ -137,6 +138,8 @@ pub struct Agent {
     pub(crate) options: Options,
     /// Tools that the user has allowed for the rest of the session.
     pub(crate) always: BTreeSet<String>,
+    /// The workspace as the last command left it.
+    pub(crate) watch: Arc<Mutex<Watch>>,
     pub(crate) build_prompt: BuildPrompt,
     pub(crate) updates: mpsc::UnboundedSender<Update>,
     pub(crate) questions: Option<mpsc::UnboundedSender<Question>>,
@@ -322,7 +325,12 @@ impl Agent {
 
     /// Where contents go that a change replaces; none when nothing is saved.
     pub(crate) fn blob_folder(&self) -> Option<PathBuf> {
-        self.session.path().map(|_| self.side_folder().join("blobs"))
+        self.saved_folder().map(|folder| folder.join("blobs"))
+    }
+
+    /// The folder beside the session; none when nothing is saved.
+    pub(crate) fn saved_folder(&self) -> Option<PathBuf> {
+        self.session.path().map(|_| self.side_folder())
     }
 
     fn side_folder(&self) -> PathBuf {

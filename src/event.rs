@@ -4,11 +4,14 @@
 //! names are a public format. Kinds that this version does not know become [`Event::Unknown`]: they
 //! are kept in the file and skipped by the fold.
 
+mod assistant;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Reply, Usage, is_false};
+use assistant::AssistantLine;
 
 /// The version of the log format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -64,7 +67,7 @@ pub enum Event {
     ModelChanged(ModelChanged),
     /// An action was allowed or denied by question or mode.
     Permission(Permission),
-    /// A file is about to change; written before it does.
+    /// A file is about to change, written before it does; or a command has changed it.
     FileChange(FileChange),
     /// The session went back to an earlier point.
     Rewind(Rewind),
@@ -165,6 +168,9 @@ pub struct ToolResult {
     /// File versions that count as read from here on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileSeen>,
+    /// A command that may have changed files which cannot be put back: nobody looked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unwatched: bool,
 }
 
 /// How old history was shortened.
@@ -251,8 +257,32 @@ pub struct Permission {
     pub reason: String,
 }
 
+/// Who changes a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangedBy {
+    /// `write` or `edit`; the model knows the new content.
+    #[default]
+    Tool,
+    /// A command; found by comparing, written after it.
+    Command,
+}
+
+impl ChangedBy {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde's skip_serializing_if asks for it"
+    )]
+    fn is_tool(&self) -> bool {
+        *self == Self::Tool
+    }
+}
+
+/// In [`FileChange::mode`] and [`Restored::mode`], a symbolic link; its content is its target.
+pub const LINK_MODE: u32 = 0o120_000;
+
 /// See [`Event::FileChange`]. The content before lies beside the session under its hash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// The call that changes it.
     pub call_id: String,
@@ -261,11 +291,17 @@ pub struct FileChange {
     /// SHA-256 of the content before; none for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// SHA-256 of the content after.
+    /// SHA-256 of the content after; empty where the file is gone.
     pub after: String,
-    /// Unix permission bits before.
+    /// Unix permission bits before, or [`LINK_MODE`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// The same after, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode_after: Option<u32>,
+    /// Who changes it.
+    #[serde(default, skip_serializing_if = "ChangedBy::is_tool")]
+    pub by: ChangedBy,
 }
 
 /// See [`Event::Rewind`]. Nothing is deleted from the log: what came after the point stays readable
@@ -289,7 +325,7 @@ pub struct Restored {
     /// SHA-256 of the content that is put back; none: the file did not exist and is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Unix permission bits that are put back.
+    /// Unix permission bits that are put back, or [`LINK_MODE`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
 }
@@ -331,79 +367,6 @@ pub struct TurnFinished {
     /// The reason in words, where the ending alone does not say it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-}
-
-/// The flat form of [`AssistantMessage`] in the log. Written out, because serde's `flatten` would
-/// buffer every line of a log on reading.
-#[derive(Serialize, Deserialize)]
-struct AssistantLine<'a> {
-    turn: u32,
-    step: u32,
-    #[serde(default)]
-    provider: Cow<'a, str>,
-    #[serde(default)]
-    model: Cow<'a, str>,
-    #[serde(default)]
-    content: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    raw_content: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    reasoning: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reasoning_field: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reasoning_details: Option<Cow<'a, serde_json::Value>>,
-    #[serde(default)]
-    tool_calls: Cow<'a, [crate::message::ToolCall]>,
-    #[serde(default)]
-    finish_reason: crate::message::FinishReason,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    partial: bool,
-}
-
-impl AssistantMessage {
-    fn line(&self) -> AssistantLine<'_> {
-        let reply = &self.reply;
-        AssistantLine {
-            turn: self.turn,
-            step: self.step,
-            provider: Cow::Borrowed(&self.provider),
-            model: Cow::Borrowed(&self.model),
-            content: Cow::Borrowed(&reply.content),
-            raw_content: reply.raw_content.as_deref().map(Cow::Borrowed),
-            reasoning: Cow::Borrowed(&reply.reasoning),
-            reasoning_field: reply.reasoning_field.as_deref().map(Cow::Borrowed),
-            reasoning_details: reply.reasoning_details.as_ref().map(Cow::Borrowed),
-            tool_calls: Cow::Borrowed(&reply.tool_calls),
-            finish_reason: reply.finish_reason,
-            usage: reply.usage,
-            partial: self.partial,
-        }
-    }
-}
-
-impl From<AssistantLine<'_>> for AssistantMessage {
-    fn from(line: AssistantLine<'_>) -> Self {
-        Self {
-            turn: line.turn,
-            step: line.step,
-            provider: line.provider.into_owned(),
-            model: line.model.into_owned(),
-            partial: line.partial,
-            reply: Reply {
-                content: line.content.into_owned(),
-                raw_content: line.raw_content.map(Cow::into_owned),
-                reasoning: line.reasoning.into_owned(),
-                reasoning_field: line.reasoning_field.map(Cow::into_owned),
-                reasoning_details: line.reasoning_details.map(Cow::into_owned),
-                tool_calls: line.tool_calls.into_owned(),
-                finish_reason: line.finish_reason,
-                usage: line.usage,
-            },
-        }
-    }
 }
 
 /// The fields every line begins with.

@@ -194,6 +194,7 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         jobs: Arc::default(),
         options,
         always: BTreeSet::new(),
+        watch: Arc::default(),
         updates: wires.updates,
         questions: wires.questions,
         prompt_is_fresh: false,

@@ -5,6 +5,8 @@ use crate::error::Error;
 use crate::event::{Event, Rewind};
 use crate::session::rewind::{self, FilePlan};
 use crate::session::{fork, resume};
+use crate::tools::snapshot::MAX_FILE;
+use crate::tools::text::size;
 
 /// What goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +49,9 @@ impl Agent {
         let failed = rewind::restore(&self.session.header.id, &plan.restore, blobs.as_deref());
         let restored = plan.restore.len() - failed.len();
         let left = [plan.leave, failed].concat();
-        Ok(report(scope, &said, restored, &left))
+        let unwatched = &self.session.state.unwatched;
+        let unwatched = unwatched.iter().filter(|seq| **seq >= to_seq).count();
+        Ok(report(scope, &said, &Files { restored, left, unwatched }))
     }
 
     /// `/fork [NUMBER]`: goes on in a new session, from before that message or from here.
@@ -90,23 +94,44 @@ impl Agent {
     }
 }
 
-fn report(scope: Scope, said: &str, restored: usize, left: &[(String, String)]) -> String {
+/// What came of the files.
+struct Files {
+    restored: usize,
+    /// Path and reason.
+    left: Vec<(String, String)>,
+    /// Commands whose changes cannot be undone.
+    unwatched: usize,
+}
+
+fn report(scope: Scope, said: &str, files: &Files) -> String {
     let point = match scope {
         Scope::Files => format!("files as before \"{said}\""),
         Scope::Both | Scope::Conversation => format!("back before \"{said}\""),
     };
-    let files = match (scope, restored) {
+    let done = match (scope, files.restored) {
         (Scope::Conversation, _) => "files stay as they are".to_owned(),
         (_, 0) => "no file had to be put back".to_owned(),
         (_, 1) => "1 file put back".to_owned(),
         (_, more) => format!("{more} files put back"),
     };
-    let mut lines = vec![format!("{point}; {files}")];
-    lines.extend(left.iter().map(|(path, why)| format!("left alone: {path}: {why}")));
+    let mut lines = vec![format!("{point}; {done}")];
+    lines.extend(files.left.iter().map(|(path, why)| format!("left alone: {path}: {why}")));
     if scope != Scope::Conversation {
-        lines.push("only changes by write and edit are put back, not what commands did".to_owned());
+        lines.push(coverage(files.unwatched));
     }
     lines.join("\n")
+}
+
+/// Which changes are put back and which are not.
+fn coverage(unwatched: usize) -> String {
+    let limit = size(MAX_FILE);
+    match unwatched {
+        0 => format!(
+            "changes by commands are put back too, except in ignored folders and in files over {limit}"
+        ),
+        1 => "what 1 command changed is not put back: it was not kept".to_owned(),
+        more => format!("what {more} commands changed is not put back: it was not kept"),
+    }
 }
 
 #[cfg(test)]
@@ -115,20 +140,34 @@ mod tests {
 
     #[test]
     fn what_came_of_it_is_said() {
-        let left = [("/a".to_owned(), "it is too large".to_owned())];
-        for (scope, restored, left, expected) in [
+        let left = || vec![("/a".to_owned(), "it is too large".to_owned())];
+        let covered = "\nchanges by commands are put back too, except in ignored folders and in \
+                       files over 4.0 MiB";
+        for (scope, files, expected) in [
             (
                 Scope::Both,
-                2,
-                &left[..],
-                "back before \"x\"; 2 files put back\nleft alone: /a: it is too large",
+                Files { restored: 2, left: left(), unwatched: 0 },
+                format!("back before \"x\"; 2 files put back\nleft alone: /a: it is too large{covered}"),
             ),
-            (Scope::Both, 0, &[], "back before \"x\"; no file had to be put back"),
-            (Scope::Files, 1, &[], "files as before \"x\"; 1 file put back"),
-            (Scope::Conversation, 0, &[], "back before \"x\"; files stay as they are"),
+            (
+                Scope::Both,
+                Files { restored: 0, left: Vec::new(), unwatched: 0 },
+                format!("back before \"x\"; no file had to be put back{covered}"),
+            ),
+            (
+                Scope::Files,
+                Files { restored: 1, left: Vec::new(), unwatched: 1 },
+                "files as before \"x\"; 1 file put back\nwhat 1 command changed is not put back: it \
+                 was not kept"
+                    .to_owned(),
+            ),
+            (
+                Scope::Conversation,
+                Files { restored: 0, left: Vec::new(), unwatched: 2 },
+                "back before \"x\"; files stay as they are".to_owned(),
+            ),
         ] {
-            let text = report(scope, "x", restored, left);
-            assert!(text.starts_with(expected), "{text}");
+            assert_eq!(report(scope, "x", &files), expected);
         }
     }
 }

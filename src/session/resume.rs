@@ -8,6 +8,8 @@ use super::{Session, leftovers, store};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, ToolResult};
+use crate::tools::Tool;
+use crate::tools::shell::Shell;
 
 /// A session that was read back.
 pub struct Resumed {
@@ -30,15 +32,16 @@ pub fn open(path: &Path, profile: &Profile) -> Result<Resumed, Error> {
 }
 
 fn close_open_calls(session: &mut Session) -> Result<(), LogError> {
-    let open: Vec<(String, bool)> = session
-        .state
-        .unanswered()
-        .iter()
-        .map(|unanswered| (unanswered.call.id.clone(), unanswered.started))
-        .collect();
-    for (call_id, started) in open {
-        let content = lost(started).to_owned();
-        let result = ToolResult { call_id, content, is_error: true, ..ToolResult::default() };
+    let open = session.state.unanswered();
+    let open: Vec<_> = open.iter().map(|open| (open.call.clone(), open.started)).collect();
+    for (call, started) in open {
+        let result = ToolResult {
+            call_id: call.id,
+            content: lost(started).to_owned(),
+            is_error: true,
+            unwatched: started && call.name == Shell::NAME,
+            ..ToolResult::default()
+        };
         session.record(Event::ToolResult(result))?;
     }
     Ok(())

@@ -1,13 +1,19 @@
 //! Going back: which files get their earlier content again, and putting it there.
 //!
 //! The user's git repository is not used. What a change replaced lies beside the session (see
-//! [`super::blobs`]); a file that somebody else has changed since is left alone, and said.
+//! [`super::blobs`]), and so does afterwards what going back took away. A file that somebody else has
+//! changed, since or in between, is left alone, and said.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
+use super::blobs;
 use super::state::State;
-use crate::event::{FileChange, Restored};
+use crate::event::{FileChange, LINK_MODE, Restored};
 use crate::hash;
 use crate::tools::save;
 
@@ -17,72 +23,101 @@ const MAX_FILE: u64 = 16 << 20;
 /// What going back does to the files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FilePlan {
-    /// They get their earlier content.
+    /// They get their earlier content; removals come first, since a file can stand where a folder
+    /// has to be.
     pub restore: Vec<Restored>,
     /// They are left alone: path and reason.
     pub leave: Vec<(String, String)>,
 }
 
+/// What lies at a path.
+struct Found {
+    content: Vec<u8>,
+    sha256: String,
+    mode: u32,
+}
+
 /// Looks at every file that was changed from a position on.
 pub fn plan(state: &State, to_seq: u64, blobs: Option<&Path>) -> FilePlan {
-    let mut first: BTreeMap<&str, &FileChange> = BTreeMap::new();
-    let mut last: BTreeMap<&str, &FileChange> = BTreeMap::new();
+    let mut by_path: BTreeMap<&str, Vec<&FileChange>> = BTreeMap::new();
     for (_, change) in state.changes.iter().filter(|(seq, _)| *seq >= to_seq) {
-        first.entry(&change.path).or_insert(change);
-        last.insert(&change.path, change);
+        by_path.entry(&change.path).or_default().push(change);
     }
     let mut plan = FilePlan::default();
-    for (path, change) in first {
-        let now = version(Path::new(path));
-        // The last change may have been announced only, by a run that was killed.
-        let expected =
-            last.get(path).map(|last| [Some(last.after.as_str()), last.before.as_deref()]);
-        if now == Ok(change.before.clone()) {
-            continue;
-        }
-        match refusal(change, now, expected, blobs) {
-            Some(reason) => plan.leave.push((path.to_owned(), reason)),
-            None => plan.restore.push(Restored {
-                path: path.to_owned(),
-                sha256: change.before.clone(),
-                mode: change.mode,
-            }),
+    for (path, changes) in by_path {
+        match earlier(Path::new(path), &changes, blobs) {
+            Ok(None) => {}
+            Ok(Some(restored)) => plan.restore.push(restored),
+            Err(why) => plan.leave.push((path.to_owned(), why)),
         }
     }
+    plan.restore.sort_by_key(|file| file.sha256.is_some());
     plan
 }
 
-/// Why a file is left alone.
-fn refusal(
-    change: &FileChange,
-    now: Result<Option<String>, String>,
-    expected: Option<[Option<&str>; 2]>,
+/// What has to be put at a path; nothing where it is there already. The error says why the path is
+/// left alone.
+fn earlier(
+    path: &Path,
+    changes: &[&FileChange],
     blobs: Option<&Path>,
-) -> Option<String> {
-    match now {
-        Err(why) => return Some(why),
-        Ok(now) if expected.is_none_or(|versions| !versions.contains(&now.as_deref())) => {
-            return Some("somebody else has changed it since".to_owned());
-        }
-        Ok(_) => {}
+) -> Result<Option<Restored>, String> {
+    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(None) };
+    let now = find(path)?;
+    if is(now.as_ref(), first.before.as_deref(), first.mode) {
+        return Ok(None);
     }
-    let before = change.before.as_ref()?;
-    match blobs.map(|folder| folder.join(before)) {
-        Some(kept) if kept.is_file() => None,
-        _ => Some("its earlier content was not kept".to_owned()),
+    let after = Some(last.after.as_str()).filter(|after| *after != save::ABSENT);
+    // The last change may have been announced only, by a run that was killed.
+    let undone = is(now.as_ref(), last.before.as_deref(), last.mode);
+    if !undone && !is(now.as_ref(), after, last.mode_after) {
+        return Err("somebody else has changed it since".to_owned());
+    }
+    if changes.windows(2).any(|pair| matches!(pair, [one, next] if !follows(one, next))) {
+        return Err("somebody else changed it in between".to_owned());
+    }
+    let kept = |hash| blobs.is_some_and(|folder| folder.join(hash).is_file());
+    if first.before.as_ref().is_some_and(|hash| !kept(hash)) {
+        return Err("its earlier content was not kept".to_owned());
+    }
+    Ok(Some(Restored { path: first.path.clone(), sha256: first.before.clone(), mode: first.mode }))
+}
+
+/// Whether a change began with what the one before it left; one that was announced may not have
+/// come about.
+fn follows(one: &FileChange, next: &FileChange) -> bool {
+    next.before.as_deref().unwrap_or_default() == one.after || next.before == one.before
+}
+
+/// Whether this is what was noted of a file. A mode that was not noted does not count.
+fn is(now: Option<&Found>, sha256: Option<&str>, mode: Option<u32>) -> bool {
+    match (now, sha256) {
+        (None, None) => true,
+        (Some(now), Some(sha256)) => {
+            let same_mode = mode.map_or(now.mode != LINK_MODE, |mode| mode == now.mode);
+            now.sha256 == sha256 && same_mode
+        }
+        (Some(_), None) | (None, Some(_)) => false,
     }
 }
 
-/// The hash of what is there now; none where there is nothing.
-fn version(path: &Path) -> Result<Option<String>, String> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-        Ok(meta) if !meta.is_file() => return Err("it is no regular file any more".to_owned()),
-        Ok(meta) if meta.len() > MAX_FILE => return Err("it is too large".to_owned()),
-        Ok(_) => {}
-    }
-    std::fs::read(path).map(|bytes| Some(hash::sha256(&bytes))).map_err(|error| error.to_string())
+/// What lies at a path now; none where there is nothing.
+fn find(path: &Path) -> Result<Option<Found>, String> {
+    let Some(meta) = save::lies_at(path).map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    let content = if meta.is_symlink() {
+        fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
+    } else if !meta.is_file() {
+        return Err("it is no regular file any more".to_owned());
+    } else if meta.len() > MAX_FILE {
+        return Err("it is too large".to_owned());
+    } else {
+        fs::read(path)
+    };
+    let content = content.map_err(|error| error.to_string())?;
+    let sha256 = hash::sha256(&content);
+    Ok(Some(Found { content, sha256, mode: save::mode(&meta) }))
 }
 
 /// Puts the contents back. Says what could not be.
@@ -93,20 +128,125 @@ pub fn restore(
 ) -> Vec<(String, String)> {
     let mut failed = Vec::new();
     for file in files {
-        let content = file.sha256.as_ref().zip(blobs).map(|(hash, folder)| folder.join(hash));
-        if let Err(why) = restore_one(session_id, file, content.as_deref()) {
+        if let Err(why) = restore_one(session_id, file, blobs) {
             failed.push((file.path.clone(), why));
         }
     }
     failed
 }
 
-fn restore_one(session_id: &str, file: &Restored, kept: Option<&Path>) -> Result<(), String> {
-    let content = kept.map(std::fs::read).transpose().map_err(|error| error.to_string())?;
+fn restore_one(session_id: &str, file: &Restored, blobs: Option<&Path>) -> Result<(), String> {
+    let path = Path::new(&file.path);
+    let now = find(path)?;
+    if let Some((now, folder)) = now.as_ref().zip(blobs) {
+        // What is taken away is not lost either.
+        blobs::keep(folder, &now.sha256, &now.content).map_err(|error| format!("{error:#}"))?;
+    }
+    put(session_id, file, now.as_ref(), blobs)
+}
+
+fn put(
+    session_id: &str,
+    file: &Restored,
+    now: Option<&Found>,
+    blobs: Option<&Path>,
+) -> Result<(), String> {
+    let path = Path::new(&file.path);
+    let said = |error: io::Error| error.to_string();
+    if let (Some(now), Some(mode)) = (now, file.mode)
+        && Some(&now.sha256) == file.sha256.as_ref()
+        && now.mode != LINK_MODE
+        && mode != LINK_MODE
+    {
+        return fs::set_permissions(path, Permissions::from_mode(mode)).map_err(said);
+    }
+    let kept = file.sha256.as_ref().zip(blobs).map(|(hash, folder)| folder.join(hash));
+    let content = kept.map(fs::read).transpose().map_err(said)?;
     // A damaged copy must not pass for the earlier content.
     if content.as_deref().map(hash::sha256) != file.sha256 {
         return Err("the content that was kept is damaged".to_owned());
     }
-    save::put_back(session_id, &PathBuf::from(&file.path), content.as_deref(), file.mode)
-        .map_err(|error| error.to_string())
+    save::put_back(session_id, path, content.as_deref(), file.mode).map_err(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `before>after` with a letter for a content, `-` for no file and `x` after it for an
+    /// executable one.
+    fn change(path: &Path, text: &str) -> FileChange {
+        let (before, after) = text.split_once('>').unwrap();
+        let hash =
+            |side: &str| (side != "-").then(|| hash::sha256(side.trim_end_matches('x').as_bytes()));
+        let mode =
+            |side: &str| (side != "-").then_some(if side.ends_with('x') { 0o755 } else { 0o644 });
+        FileChange {
+            path: path.display().to_string(),
+            before: hash(before),
+            after: hash(after).unwrap_or_default(),
+            mode: mode(before),
+            mode_after: mode(after),
+            ..FileChange::default()
+        }
+    }
+
+    #[test]
+    fn a_file_goes_back_only_if_nobody_else_had_a_hand_in_it() {
+        let since = "somebody else has changed it since";
+        let between = "somebody else changed it in between";
+        let not_kept = "its earlier content was not kept";
+        for (changes, now, expected) in [
+            ("A>B", "B", Ok("A")),
+            ("A>B", "A", Ok("as it is")),
+            ("A>B", "C", Err(since)),
+            ("A>B", "-", Err(since)),
+            ("A>B", "Bx", Err(since)),
+            ("A>Ax", "Ax", Ok("A")),
+            ("A>-", "-", Ok("A")),
+            ("A>-", "A", Ok("as it is")),
+            ("A>-", "B", Err(since)),
+            ("->B", "B", Ok("-")),
+            ("->B", "-", Ok("as it is")),
+            ("A>B B>C", "C", Ok("A")),
+            ("A>B B>-", "-", Ok("A")),
+            ("A>- ->C", "C", Ok("A")),
+            // Announced, but not done.
+            ("A>B A>C", "C", Ok("A")),
+            ("A>B C>D", "D", Err(between)),
+            ("A>- C>D", "D", Err(between)),
+            ("Z>B", "B", Err(not_kept)),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path().canonicalize().unwrap();
+            fs::write(folder.join(hash::sha256(b"A")), "A").unwrap();
+            let path = folder.join("file");
+            if now != "-" {
+                fs::write(&path, now.trim_end_matches('x')).unwrap();
+                let mode = if now.ends_with('x') { 0o755 } else { 0o644 };
+                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            }
+            let changes: Vec<_> = changes.split(' ').map(|text| change(&path, text)).collect();
+            let found = earlier(&path, &changes.iter().collect::<Vec<_>>(), Some(&folder));
+            let said = found.map(|restored| match restored {
+                None => "as it is",
+                Some(restored) if restored.sha256.is_some() => "A",
+                Some(_) => "-",
+            });
+            assert_eq!(said, expected.map_err(str::to_owned), "{changes:?} {now}");
+        }
+    }
+
+    #[test]
+    fn what_going_back_takes_away_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let path = folder.join("file");
+        fs::write(&path, "new").unwrap();
+        let file = Restored { path: path.display().to_string(), sha256: None, mode: None };
+        let blobs = folder.join("blobs");
+        assert_eq!(restore("s", &[file], Some(&blobs)), []);
+        assert!(!path.exists());
+        assert_eq!(fs::read(blobs.join(hash::sha256(b"new"))).unwrap(), b"new");
+    }
 }

@@ -15,8 +15,8 @@ use crate::client::profile::Profile;
 use crate::client::request::Message;
 use crate::compact::summary;
 use crate::event::{
-    AssistantMessage, Author, Compaction, CompactionKind, Event, FileChange, ModelChanged, Record,
-    Rewind, ToolResult,
+    AssistantMessage, Author, ChangedBy, Compaction, CompactionKind, Event, FileChange,
+    ModelChanged, Record, Restored, Rewind, ToolResult,
 };
 use crate::message::{Reply, ToolCall, Usage};
 
@@ -90,6 +90,8 @@ pub struct State {
     pub requests: Vec<(u64, String)>,
     /// File changes that can be undone, oldest first, with positions.
     pub changes: Vec<(u64, FileChange)>,
+    /// Positions of the results of commands whose changes cannot be undone.
+    pub unwatched: Vec<u64>,
     replaced: Replaced,
     seq: u64,
     profile: Profile,
@@ -118,6 +120,7 @@ impl State {
             model: None,
             requests: Vec::new(),
             changes: Vec::new(),
+            unwatched: Vec::new(),
             replaced: Replaced::default(),
             seq: 0,
             reader: None,
@@ -158,7 +161,10 @@ impl State {
             Event::Rewind(rewind) => self.apply_rewind(rewind),
             Event::ModelChanged(model) => self.model = Some(model),
             Event::FileChange(change) => {
-                self.know(change.path.clone(), change.after.clone());
+                // What a command made of a file was not shown to the model: it must read it again.
+                if change.by == ChangedBy::Tool {
+                    self.know(change.path.clone(), change.after.clone());
+                }
                 self.changes.push((seq, change));
             }
             Event::TurnFinished(finished) => {
@@ -254,6 +260,9 @@ impl State {
         for file in result.files {
             self.know(file.path, file.sha256);
         }
+        if result.unwatched {
+            self.unwatched.push(seq);
+        }
         let Some(call) = self.open_call(&result.call_id) else { return };
         call.result = Some((seq, result.content));
         let all = self.open.as_ref().is_some_and(|o| o.calls.iter().all(|c| c.result.is_some()));
@@ -342,7 +351,17 @@ impl State {
             self.encode_all();
         }
         for file in rewind.files {
-            self.changes.retain(|(seq, change)| *seq < to_seq || change.path != file.path);
+            self.put_back(to_seq, file);
+        }
+    }
+
+    /// What a tool replaced was known to the model and is again; what a command did was not.
+    fn put_back(&mut self, to_seq: u64, file: Restored) {
+        let undone = |seq: u64, change: &FileChange| seq >= to_seq && change.path == file.path;
+        let first = self.changes.iter().find(|(seq, change)| undone(*seq, change));
+        let by = first.map_or(ChangedBy::Tool, |(_, change)| change.by);
+        self.changes.retain(|(seq, change)| !undone(*seq, change));
+        if by == ChangedBy::Tool {
             self.know(file.path, file.sha256.unwrap_or_default());
         }
     }

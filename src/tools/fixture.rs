@@ -88,10 +88,10 @@ impl Fixture {
         names
     }
 
-    /// Runs a tool as the driver does: the versions it reports are known afterwards.
-    pub(super) fn run<T: Tool>(&self, args: serde_json::Value) -> Outcome {
+    /// What the driver gives a tool.
+    pub(super) fn with_context<T>(&self, run: impl FnOnce(&ToolContext<'_>) -> T) -> T {
         let known = self.known.borrow().clone();
-        let context = ToolContext {
+        run(&ToolContext {
             workspace: &self.workspace,
             session_id: "20260101T000000Z-abcdef",
             call_id: "call_1",
@@ -102,8 +102,13 @@ impl Fixture {
             hidden_env: &[],
             jobs: &crate::jobs::Jobs::default(),
             runtime: self.runtime.handle(),
-        };
-        let outcome = T::run(serde_json::from_value(args).unwrap(), &context);
+        })
+    }
+
+    /// Runs a tool as the driver does: the versions it reports are known afterwards.
+    pub(super) fn run<T: Tool>(&self, args: serde_json::Value) -> Outcome {
+        let args = serde_json::from_value(args).unwrap();
+        let outcome = self.with_context(|context| T::run(args, context));
         for file in &outcome.files {
             self.known.borrow_mut().insert(file.path.clone().into(), file.sha256.clone());
         }

@@ -97,6 +97,7 @@ fn find(pattern: &str, scope: &Scope, context: &ToolContext<'_>) -> Outcome {
         start: &scope.start.real,
         workspace: &context.workspace.root,
         named: scope.named,
+        every_link: false,
         until: Until::new(context.cancel),
     };
     let (parts, left_out) =

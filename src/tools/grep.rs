@@ -158,7 +158,7 @@ fn search_file(file: &Resolved, job: &Job<'_>) -> (Hits, LeftOut) {
 
 fn search_below(scope: &Scope, job: &Job<'_>, workspace: &Path) -> (Hits, LeftOut) {
     let start = &scope.start.real;
-    let walk = Walk { start, workspace, named: scope.named, until: job.until };
+    let walk = Walk { start, workspace, named: scope.named, every_link: false, until: job.until };
     let (seekers, left_out) = walk::walk(
         &walk,
         || Seeker::new(job),

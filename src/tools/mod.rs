@@ -23,6 +23,7 @@ pub mod registry;
 pub mod save;
 pub mod schema;
 pub mod shell;
+pub mod snapshot;
 pub mod strict;
 pub mod text;
 pub mod walk;

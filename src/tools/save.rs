@@ -9,9 +9,11 @@
 //! hard links.
 
 use crate::hash;
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -19,7 +21,7 @@ use tempfile::NamedTempFile;
 use super::ToolContext;
 use super::paths::{self, Resolved};
 use super::text::{self, EDIT_LIMIT};
-use crate::event::{FileChange, FileSeen};
+use crate::event::{FileChange, FileSeen, LINK_MODE};
 use crate::session::leftovers;
 
 /// In [`FileSeen`], the hash of a file that was found missing: it may be created again.
@@ -116,6 +118,7 @@ pub fn commit(
         before: before.map(|before| before.sha256.clone()),
         after: hash::sha256(after),
         mode: before.map(|before| before.meta.mode() & 0o7777),
+        ..FileChange::default()
     };
     let seen = FileSeen { path: change.path.clone(), sha256: change.after.clone() };
     let journal = context.journal.file_change(change, before.map(|before| &*before.bytes));
@@ -127,6 +130,30 @@ pub fn commit(
     Ok(Saved { seen, notes })
 }
 
+/// What lies at exactly this path, no link on the way followed; none where there is nothing.
+pub fn lies_at(path: &Path) -> io::Result<Option<Metadata>> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let found = match fs::canonicalize(folder) {
+        Ok(real) if real == folder => fs::symlink_metadata(path),
+        Ok(_) => return Ok(None),
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The mode as [`FileChange`] has it.
+pub fn mode(meta: &Metadata) -> u32 {
+    if meta.is_symlink() { LINK_MODE } else { meta.mode() & 0o7777 }
+}
+
 /// Puts an earlier content and mode in the place of what is there now, or removes the file. On an
 /// error the file is as it was.
 pub fn put_back(
@@ -136,7 +163,14 @@ pub fn put_back(
     mode: Option<u32>,
 ) -> io::Result<()> {
     let Some(content) = content else { return fs::remove_file(path) };
-    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    if fs::canonicalize(folder)? != folder {
+        return Err(io::Error::other("a link lies on the way there"));
+    }
+    if mode == Some(LINK_MODE) {
+        return put_link(session_id, path, OsStr::from_bytes(content));
+    }
     let mut file = temporary(session_id, path, 0o600)?;
     file.write_all(content)?;
     file.as_file().set_permissions(Permissions::from_mode(mode.unwrap_or(0o644)))?;
@@ -180,6 +214,15 @@ fn write_temporary(
     };
     file.as_file().sync_all()?;
     Ok((file, notes))
+}
+
+fn put_link(session_id: &str, path: &Path, target: &OsStr) -> io::Result<()> {
+    let prefix = leftovers::temporary_prefix(session_id);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    builder.make_in(folder, |made| symlink(target, made))?.persist(path)?;
+    Ok(())
 }
 
 /// An empty file beside another, under a name by which it is known if it is left behind.

@@ -47,6 +47,8 @@ pub(super) struct Walk<'a> {
     pub(super) workspace: &'a Path,
     /// The model named this folder, so it is looked into even if all that it holds is ignored.
     pub(super) named: bool,
+    /// Links that lead to folders or nowhere are handed out like those to files.
+    pub(super) every_link: bool,
     /// Ends the walk early.
     pub(super) until: Until<'a>,
 }
@@ -61,7 +63,12 @@ pub(super) struct Until<'a> {
 impl<'a> Until<'a> {
     /// From now until the time is up or the user interrupts.
     pub(super) fn new(cancel: &'a CancellationToken) -> Self {
-        Self { cancel, deadline: Instant::now() + MAX_TIME }
+        Self::within(MAX_TIME, cancel)
+    }
+
+    /// From now until this time is up or the work is called off.
+    pub(super) fn within(time: Duration, cancel: &'a CancellationToken) -> Self {
+        Self { cancel, deadline: Instant::now() + time }
     }
 
     /// Whether it is time to end.
@@ -79,7 +86,7 @@ impl<'a> Until<'a> {
 pub(super) struct Found {
     /// Absolute.
     pub(super) path: PathBuf,
-    /// It is a link to a file.
+    /// It is a link; to a file, unless the walk takes every link.
     pub(super) linked: bool,
 }
 
@@ -240,10 +247,10 @@ fn open(walk: &Walk<'_>, folder: Folder, left_out: &mut LeftOut) -> Vec<Job> {
     if folder.named && !dropped.is_empty() && kept.iter().all(|(name, _)| is_hidden(name)) {
         // All that the folder is for is ignored, as in `build/*` with a `.gitkeep`.
         let all = kept.into_iter().chain(dropped);
-        return jobs(&folder.path, &Rules::default(), all, left_out);
+        return jobs(walk, &folder.path, &Rules::default(), all, left_out);
     }
     left_out.ignored += dropped.len() as u64;
-    jobs(&folder.path, &rules, kept.into_iter(), left_out)
+    jobs(walk, &folder.path, &rules, kept.into_iter(), left_out)
 }
 
 fn is_hidden(name: &OsString) -> bool {
@@ -251,6 +258,7 @@ fn is_hidden(name: &OsString) -> bool {
 }
 
 fn jobs(
+    walk: &Walk<'_>,
     folder: &Path,
     rules: &Rules,
     entries: impl Iterator<Item = (OsString, FileType)>,
@@ -264,6 +272,8 @@ fn jobs(
             jobs.push(Job::Folder(Folder { path, rules: rules.clone(), named: false }));
         } else if kind.is_file() {
             files.push(Found { path, linked: false });
+        } else if kind.is_symlink() && walk.every_link {
+            files.push(Found { path, linked: true });
         } else if kind.is_symlink() {
             match fs::metadata(&path) {
                 Ok(target) if target.is_file() => files.push(Found { path, linked: true }),

@@ -21,6 +21,7 @@ use crate::session::blobs;
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
 use crate::tools::shell::jobs;
+use crate::tools::snapshot::{self, Place, Watched};
 use crate::tools::{Effect, Journal, Outcome, ToolContext};
 use crate::update::{ToolShown, Update};
 
@@ -70,7 +71,7 @@ pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
         let shown = prepare(agent, &call).shown;
         let outcome =
             Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
-        record_outcome(agent, shown, Finished { index: 0, outcome, duration: Duration::ZERO })?;
+        record_outcome(agent, shown, Finished::at_once(0, outcome))?;
     }
     Ok(())
 }
@@ -231,6 +232,14 @@ struct Finished {
     index: usize,
     outcome: Outcome,
     duration: Duration,
+    watched: Watched,
+}
+
+impl Finished {
+    /// The outcome of a call for which nothing ran.
+    fn at_once(index: usize, outcome: Outcome) -> Self {
+        Self { index, outcome, duration: Duration::ZERO, watched: Watched::default() }
+    }
 }
 
 impl Running {
@@ -246,7 +255,13 @@ impl Running {
     }
 
     fn answer(&mut self, index: usize, outcome: Outcome) {
-        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO });
+        self.outcomes.push(Finished::at_once(index, outcome));
+    }
+
+    /// Answers for a tool that may have done anything.
+    fn lose(&mut self, index: usize, why: &str) {
+        let watched = Watched { blind: true, notes: Vec::new() };
+        self.outcomes.push(Finished { watched, ..Finished::at_once(index, Outcome::error(why)) });
     }
 
     /// Starts a tool on a blocking thread.
@@ -261,6 +276,9 @@ impl Running {
         let jobs = Arc::clone(&agent.jobs);
         let cancel = self.cancel.clone();
         let runtime = tokio::runtime::Handle::current();
+        let watch = Arc::clone(&agent.watch);
+        let place =
+            Place { folder: agent.saved_folder(), changes: agent.session.state.changes.len() };
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
@@ -274,8 +292,14 @@ impl Running {
                 jobs: &jobs,
                 runtime: &runtime,
             };
-            let (outcome, duration) = prepared.run_guarded(&context);
-            Finished { index, outcome, duration }
+            let is_command = matches!(prepared.effect, Effect::Exec(_));
+            let run = || prepared.run_guarded(&context);
+            let ((outcome, duration), watched) = if is_command {
+                snapshot::around(&watch, &place, &context, run)
+            } else {
+                (run(), Watched::default())
+            };
+            Finished { index, outcome, duration, watched }
         });
     }
 
@@ -313,18 +337,19 @@ impl Running {
             Some(announcement) = self.journal.recv() => announcement.record(agent),
             Some(done) = self.tasks.join_next() => match done {
                 Ok(done) => self.outcomes.push(done),
-                Err(_) => self.answer(next, Outcome::error("The tool ended without an outcome.")),
+                Err(_) => self.lose(next, "The tool ended without an outcome."),
             },
-            () = too_slow => self.answer(next, Outcome::error(
+            () = too_slow => self.lose(
+                next,
                 "[outcome unknown: the user interrupted and the tool did not stop in time. Check \
                  its effects before you repeat it.]",
-            )),
+            ),
         }
     }
 }
 
 fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {
-    let Finished { mut outcome, duration, .. } = done;
+    let Finished { mut outcome, duration, watched, .. } = done;
     outcome.content.push_str(&jobs::news(&agent.jobs));
     let masks = &agent.options.masks;
     masks.apply_to(&mut outcome.content);
@@ -338,8 +363,12 @@ fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<
         is_error: outcome.is_error,
         duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         files: outcome.files,
+        unwatched: watched.blind,
     };
     agent.session.record(Event::ToolResult(result.clone()))?;
+    for note in watched.notes {
+        agent.show(Update::Note(note));
+    }
     let (summary, diff) = (outcome.summary, outcome.diff);
     agent.show(Update::ToolFinished { tool, result, summary, diff });
     Ok(())

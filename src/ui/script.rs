@@ -63,7 +63,7 @@ pub(crate) fn finished(
         content: content.into(),
         is_error,
         duration_ms: if tool.name == "shell" { 3_149 } else { 2 },
-        files: Vec::new(),
+        ..ToolResult::default()
     };
     Update::ToolFinished { tool, result, summary: summary.into(), diff: diff.map(Into::into) }
 }

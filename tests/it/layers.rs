@@ -50,6 +50,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tools::lenient", 1),
     ("tools::matching", 1),
     ("tools::schema", 1),
+    ("tools::snapshot::changes", 1),
     ("tools::strict", 1),
     ("ui::sanitize", 1),
     // A word that lies in a module of effects.

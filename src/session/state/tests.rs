@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::client::profile::{GENERIC, by_name};
 use crate::event::{
-    FileSeen, Restored, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage,
+    ChangedBy, FileSeen, Restored, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage,
 };
 
 /// What a strict provider says about a history; the rules are its own, not the state's.
@@ -251,7 +251,19 @@ fn change(before: &str, after: &str) -> Event {
         path: "/a".into(),
         before: Some(before.into()),
         after: after.into(),
-        mode: None,
+        ..FileChange::default()
+    })
+}
+
+/// A command made a link of a file, or removed it.
+fn gone() -> Event {
+    Event::FileChange(FileChange {
+        path: "/a".into(),
+        before: Some("old".into()),
+        mode: Some(0o755),
+        mode_after: Some(0o120_000),
+        by: ChangedBy::Command,
+        ..FileChange::default()
     })
 }
 
@@ -299,6 +311,34 @@ fn a_rewind_of_files_alone_keeps_the_conversation() {
     assert_eq!((state.changes.len(), &*state.files[&PathBuf::from("/a")]), (0, "old"));
 }
 
+#[test]
+fn what_a_command_changed_is_not_known_to_the_model() {
+    let by_command = |before: &str, after: &str| match change(before, after) {
+        Event::FileChange(change) => {
+            Event::FileChange(FileChange { by: ChangedBy::Command, ..change })
+        }
+        other => other,
+    };
+    let known = |events: &[Event]| fold(events).files.get(&PathBuf::from("/a")).cloned();
+    let mut events = vec![user(1, "one"), by_command("old", "new")];
+    assert_eq!(known(&events), None);
+    events.push(change("new", "newer"));
+    assert_eq!(known(&events).as_deref(), Some("newer"));
+    events.push(by_command("newer", "newest"));
+    assert_eq!(known(&events).as_deref(), Some("newer"));
+    // The content before the command was never shown.
+    events.push(rewind(1, true));
+    assert_eq!(known(&events).as_deref(), Some("newer"));
+    assert_eq!(fold(&events).changes, []);
+}
+
+#[test]
+fn commands_that_were_not_watched_are_noted() {
+    let blind = ToolResult { call_id: "a".into(), unwatched: true, ..ToolResult::default() };
+    let state = fold(&[user(1, "one"), result("b", "x"), Event::ToolResult(blind)]);
+    assert_eq!(state.unwatched, [3]);
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
     let ids = prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..4);
@@ -315,6 +355,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (0..30_u64, 0..30_u64, kind).prop_map(|(a, b, kind)| compaction(a, b, kind)),
         1 => (0..30_u64, any::<bool>()).prop_map(|(to, conversation)| rewind(to, conversation)),
         1 => Just(change("old", "new")),
+        1 => Just(gone()),
         1 => Just(finished()),
         1 => "[a-z]{1,5}".prop_map(|content| Event::SystemPrompt(SystemPrompt { content })),
         1 => Just(Event::Unknown("later".to_owned())),

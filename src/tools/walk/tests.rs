@@ -91,8 +91,13 @@ impl Tree {
     /// The files that a walk visits below a folder, and what it left out.
     fn walk(&self, start: &str, named: bool) -> (BTreeSet<String>, LeftOut) {
         let start = self.root.join(start).canonicalize().unwrap();
-        let walk =
-            Walk { start: &start, workspace: &self.root, named, until: Until::new(&self.cancel) };
+        let walk = Walk {
+            start: &start,
+            workspace: &self.root,
+            named,
+            every_link: false,
+            until: Until::new(&self.cancel),
+        };
         let (parts, left_out) = super::walk(&walk, Vec::new, |paths, file| paths.push(file.path));
         let below = |path: &PathBuf| {
             let below = path.strip_prefix(&self.root).unwrap_or(path);
@@ -319,8 +324,13 @@ fn what_cannot_be_read_is_counted() {
     assert_eq!(left_out, LeftOut { special: 2, ..LeftOut::default() });
     assert_eq!(left_out.note().unwrap(), "[Left out: pipes, sockets or devices (2).]");
     let gone = tree.root.join("gone");
-    let walk =
-        Walk { start: &gone, workspace: &tree.root, named: true, until: Until::new(&tree.cancel) };
+    let walk = Walk {
+        start: &gone,
+        workspace: &tree.root,
+        named: true,
+        every_link: false,
+        until: Until::new(&tree.cancel),
+    };
     let (_, left_out) = super::walk(&walk, || (), |(), _| ());
     assert_eq!(left_out, LeftOut { unreadable: 1, ..LeftOut::default() });
 }
@@ -334,6 +344,7 @@ fn a_cancelled_walk_stops() {
         start: &tree.root,
         workspace: &tree.root,
         named: false,
+        every_link: false,
         until: Until::new(&tree.cancel),
     };
     let (counts, _) = super::walk(
@@ -351,7 +362,8 @@ fn a_cancelled_walk_stops() {
 fn a_late_walk_stops_and_says_so() {
     let tree = Tree::new(&[("a", ""), ("b/c", "")]);
     let until = Until { cancel: &tree.cancel, deadline: Instant::now() };
-    let walk = Walk { start: &tree.root, workspace: &tree.root, named: false, until };
+    let walk =
+        Walk { start: &tree.root, workspace: &tree.root, named: false, every_link: false, until };
     let (counts, left_out) = super::walk(&walk, || 0, |count, _| *count += 1);
     assert_eq!(counts.iter().sum::<i32>(), 0);
     assert_eq!(left_out.note().unwrap(), "[Left out: all after the first 60 seconds.]");
@@ -364,6 +376,7 @@ fn a_panic_ends_the_walk_and_reaches_the_caller() {
         start: &tree.root,
         workspace: &tree.root,
         named: false,
+        every_link: false,
         until: Until::new(&tree.cancel),
     };
     let panicked =
