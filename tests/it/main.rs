@@ -21,6 +21,7 @@ mod history;
 mod kill;
 mod layers;
 mod negotiation;
+mod personas;
 mod prompt;
 mod readme;
 mod repl;
