@@ -45,6 +45,7 @@ type Rule = fn(&Said<'_>, &Profile) -> Option<Adjustment>;
 const RULES: &[Rule] = &[
     |said, _| said.signature(),
     |said, _| said.missing_reasoning(),
+    |said, _| said.missing_name(),
     |said, _| said.effort_with_tools(),
     |said, _| said.levels(),
     |said, _| said.out_limit(),
@@ -122,6 +123,12 @@ impl Said<'_> {
             .then_some(Adjustment::ReasoningEverywhere)
     }
 
+    fn missing_name(&self) -> Option<Adjustment> {
+        let about = self.has_any(&["function_response.name", "tool message", "role 'tool'"]);
+        let missing = self.has_any(&["empty", "required", "missing"]);
+        (about && missing && self.has_word("name")).then_some(Adjustment::ToolNames)
+    }
+
     fn effort_with_tools(&self) -> Option<Adjustment> {
         let both = self.has("reasoning_effort") && self.has("tools");
         (both && self.refuses()).then_some(Adjustment::NoEffortWithTools)
@@ -197,6 +204,9 @@ impl Said<'_> {
     fn empty_content(&self) -> Option<Adjustment> {
         if !self.has("content") {
             return None;
+        }
+        if self.has("trailing whitespace") {
+            return Some(Adjustment::Trim);
         }
         let empty = ["content is empty", "non-empty content", "content must be non-empty"];
         if self.has_any(&empty) {

@@ -130,8 +130,9 @@ pub fn encode_system(content: &str, profile: &Profile, out: &mut Vec<u8>) {
 
 /// Appends what stands before a user message where a provider refuses it directly after what is
 /// there: a short answer.
-pub fn encode_bridge(out: &mut Vec<u8>) {
-    append(&Plain { role: "assistant", content: "(no answer)" }, out);
+pub fn encode_bridge(profile: &Profile, out: &mut Vec<u8>) {
+    let reply = Reply { content: "(no answer)".to_owned(), ..Reply::default() };
+    append(&assistant(&reply, profile), out);
 }
 
 fn append(value: &impl Serialize, out: &mut Vec<u8>) {

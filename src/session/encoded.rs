@@ -111,7 +111,7 @@ fn join(after: After, message: &Message, profile: &Profile, out: &mut Vec<u8>) {
         After::Start | After::Assistant => false,
     };
     if refused && After::of(message) == After::User {
-        request::encode_bridge(out);
+        request::encode_bridge(profile, out);
         comma(out);
     }
     request::encode(message, profile, out);

@@ -94,6 +94,11 @@ fn other_demands_are_met() {
             "unknown variant `developer`, expected one of `system`, `user`: messages[0].role",
             System(SystemRole::System),
         ),
+        (
+            "* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be \
+          empty.",
+            ToolNames,
+        ),
         ("System role not supported", System(SystemRole::User)),
         (
             "Conversation roles must alternate user/assistant/user/assistant/...",
@@ -126,6 +131,7 @@ fn other_demands_are_met() {
         ),
         ("Invalid value for 'content': expected a string, got null.", NullContent(false)),
         ("text content is empty", NullContent(true)),
+        ("messages: final assistant content cannot end with trailing whitespace", Trim),
         ("Function call is missing a thought_signature in functionCall parts.", Signatures),
     ];
     for (message, expected) in cases {

@@ -44,6 +44,8 @@ pub enum Adjustment {
     NullContent(bool),
     /// Tool schemas are stripped to this level.
     Schemas(SchemaLevel),
+    /// Assistant text may not end in white space.
+    Trim,
 }
 
 impl Adjustment {
@@ -65,6 +67,7 @@ impl Adjustment {
             Self::Turns(turns) => profile.turns = profile.turns.max(turns),
             Self::NullContent(null) => profile.null_content = null,
             Self::Schemas(level) => profile.schemas = level,
+            Self::Trim => profile.trim = true,
         }
     }
 
@@ -93,6 +96,7 @@ impl Adjustment {
             Self::NullContent(true) => "empty content is sent as null".to_owned(),
             Self::NullContent(false) => "null content is sent as empty text".to_owned(),
             Self::Schemas(_) => "tool schemas are simplified".to_owned(),
+            Self::Trim => "white space at the end of answers is left out".to_owned(),
         }
     }
 }
@@ -120,7 +124,7 @@ const FAMILIES: &[Family] = &[
         ids: &["gemini-"],
         wants: &[Adjustment::ToolNames, Adjustment::Schemas(SchemaLevel::Bare)],
     },
-    Family { ids: &["claude-"], wants: &[Adjustment::Ids(IdRule::Plain)] },
+    Family { ids: &["claude-"], wants: &[Adjustment::Ids(IdRule::Plain), Adjustment::Trim] },
 ];
 
 fn family_of(model: &str) -> Option<&'static Family> {

@@ -5,6 +5,8 @@ pub mod env;
 pub mod gzip;
 pub mod http;
 pub mod log;
+pub mod persona;
+pub mod personas;
 pub mod provider;
 pub mod pty;
 pub mod reply;

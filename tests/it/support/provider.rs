@@ -27,6 +27,7 @@ pub struct Provider {
 }
 
 struct Shared {
+    check: fn(&Value) -> Vec<String>,
     script: Mutex<Script>,
     requests: Mutex<Vec<Request>>,
     other_paths: Mutex<Vec<String>>,
@@ -41,18 +42,24 @@ impl Provider {
     /// Answers with these, in order.
     pub fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
-        Self::serve(Box::new(move |_| replies.pop_front()))
+        Self::serve(strict::faults, Box::new(move |_| replies.pop_front()))
     }
 
     /// Answers with what the function makes of each request.
     pub fn answering(mut answer: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
-        Self::serve(Box::new(move |request| Some(answer(request))))
+        Self::serve(strict::faults, Box::new(move |request| Some(answer(request))))
     }
 
-    fn serve(script: Script) -> Self {
+    /// Likewise, with only the structure of requests checked; the function checks the rest.
+    pub fn lenient(mut answer: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
+        Self::serve(strict::structural_faults, Box::new(move |request| Some(answer(request))))
+    }
+
+    fn serve(check: fn(&Value) -> Vec<String>, script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let shared = Arc::new(Shared {
+            check,
             script: Mutex::new(script),
             requests: Mutex::default(),
             other_paths: Mutex::default(),
@@ -163,7 +170,7 @@ fn choose(request: Request, shared: &Shared) -> Reply {
     if !request.path.ends_with("/chat/completions") {
         return other(&request, shared);
     }
-    let faults = strict::faults(&request.json);
+    let faults = (shared.check)(&request.json);
     let reply = if faults.is_empty() {
         lock(&shared.script)(&request)
     } else {

@@ -27,7 +27,15 @@ const MAX_ID: usize = 64;
 
 /// Every fault of a request body, in words; empty for a body that a strict provider accepts.
 pub fn faults(body: &Value) -> Vec<String> {
-    let mut checker = Checker::default();
+    check(body, Checker::default())
+}
+
+/// The faults of a body that may have further fields, and parts in an assistant's content.
+pub fn structural_faults(body: &Value) -> Vec<String> {
+    check(body, Checker { lenient: true, ..Checker::default() })
+}
+
+fn check(body: &Value, mut checker: Checker) -> Vec<String> {
     checker.parameters(body);
     checker.tools(body);
     checker.messages(body);
@@ -54,6 +62,7 @@ fn message_keys(role: &str) -> Option<&'static [&'static str]> {
 #[derive(Default)]
 struct Checker {
     faults: Vec<String>,
+    lenient: bool,
     /// Ids of the calls of the latest assistant message that have no result yet.
     open: Vec<String>,
 }
@@ -67,7 +76,9 @@ impl Checker {
         let Some(object) = body.as_object() else {
             return self.fault("the body is not a JSON object");
         };
-        for key in object.keys().filter(|key| !PARAMETERS.contains(&key.as_str())) {
+        let known = |key: &&String| self.lenient || PARAMETERS.contains(&key.as_str());
+        let unknown: Vec<&String> = object.keys().filter(|key| !known(key)).collect();
+        for key in unknown {
             self.fault(format!("unknown parameter `{key}`"));
         }
         if text(&body["model"]).is_empty() {
@@ -119,7 +130,7 @@ impl Checker {
             return self.fault(format!("messages[{index}]: unknown role `{role}`"));
         };
         for key in message.as_object().into_iter().flat_map(|object| object.keys()) {
-            if !keys.contains(&key.as_str()) {
+            if !self.lenient && !keys.contains(&key.as_str()) {
                 self.fault(format!("messages[{index}]: unknown field `{key}`"));
             }
         }
@@ -152,11 +163,12 @@ impl Checker {
 
     fn assistant(&mut self, index: usize, message: &Value) {
         let content = &message["content"];
-        if !content.is_null() && !content.is_string() {
+        let parts = self.lenient && content.as_array().is_some_and(|parts| !parts.is_empty());
+        if !content.is_null() && !content.is_string() && !parts {
             self.fault(format!("messages[{index}]: assistant content is not a string"));
         }
         let Some(calls) = message.get("tool_calls") else {
-            if text(content).is_empty() {
+            if text(content).is_empty() && !parts {
                 self.fault(format!("messages[{index}]: neither content nor tool calls"));
             }
             return;

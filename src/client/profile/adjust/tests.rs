@@ -14,6 +14,7 @@ fn families_want_the_same_wherever_they_are_served() {
     assert!(of("litellm", "gemini-4-argon").tool_name);
     assert_eq!(of("litellm", "gemini-4-argon").schemas, SchemaLevel::Bare);
     assert_eq!(of("generic", "claude-haiku").id_rule, IdRule::Plain);
+    assert!(of("openrouter", "anthropic/claude-sonnet-5-5").trim);
     assert_eq!(of("fireworks", "gpt-oss-120b").only_levels, Names::UP_TO_HIGH);
     assert!(of("ollama", "minimax-m2:latest").think_back);
     for model in ["qwen3.8-27b", "glm-5.3", "llama-3.3", "my-gemini-like"] {
@@ -77,6 +78,7 @@ fn every_change_survives_its_file_format_and_says_what_it_is() {
         Adjustment::NullContent(true),
         Adjustment::NullContent(false),
         Adjustment::Schemas(SchemaLevel::Bare),
+        Adjustment::Trim,
     ];
     for change in changes {
         let text = serde_json::to_string(&change).unwrap();
