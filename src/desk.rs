@@ -83,9 +83,7 @@ impl Desk {
             Some(offer) => self.taken(&offer)?,
             None => self.named(self.place(now), name)?,
         };
-        let mind = connect::mind(&config, &self.args)?;
-        self.places.extend(config.endpoint.map(|place| (place.provider.value.clone(), place)));
-        Ok(mind)
+        self.reach(config)
     }
 
     /// The offer that a number or a name of the last list means.
@@ -145,31 +143,34 @@ impl Desk {
     pub fn mind_for(&mut self, recorded: &ModelChanged) -> Result<(Mind, Option<Update>), Error> {
         let ModelChanged { provider, model, .. } = recorded;
         let last = format!("{model} ({provider})");
+        let is_last = |mind: &Mind| mind.name == *model && mind.provider == *provider;
         if let Some(origin) = self.said(provider) {
             let mind = self.home()?;
-            let same = mind.name == *model && mind.provider == *provider;
             let note = format!("{last} answered here last; now it is {}, by {origin}", mind.name);
-            return Ok((mind, (!same).then_some(Update::Note(note))));
+            let told = (!is_last(&mind)).then_some(Update::Note(note));
+            return Ok((mind, told));
         }
-        match self.named(None, &format!("{provider}/{model}")).and_then(|c| {
-            let mind = connect::mind(&c, &self.args)?;
-            Ok((c.endpoint, mind))
-        }) {
-            Ok((place, mind)) => {
-                self.places.extend(place.map(|place| (provider.clone(), place)));
-                let usual = self
-                    .home
-                    .ready()
-                    .is_ok_and(|(e, m)| e.provider.value == *provider && m.value == *model);
+        let found = self.named(None, &format!("{provider}/{model}"));
+        match found.and_then(|config| self.reach(config)) {
+            Ok(mind) => {
+                let usual = self.home().is_ok_and(|home| is_last(&home));
                 let note = format!("going on with {last}, as in this session");
                 Ok((mind, (!usual).then_some(Update::Note(note))))
             }
             Err(error) => {
                 let mind = self.home()?;
-                let note = format!("{last} answered here last, but: {}", error.what);
+                let name = &mind.name;
+                let note = format!("{last} answered here last; now it is {name}: {}", error.what);
                 Ok((mind, Some(Update::Warning(note))))
             }
         }
+    }
+
+    /// The model of a configuration, whose endpoint is known from here on.
+    fn reach(&mut self, config: Config) -> Result<Mind, Error> {
+        let mind = connect::mind(&config, &self.args)?;
+        self.places.extend(config.endpoint.map(|place| (place.provider.value.clone(), place)));
+        Ok(mind)
     }
 
     /// What was said today about the model, if anything was. An endpoint alone does not decide the
@@ -178,11 +179,7 @@ impl Desk {
         let is_said = |origin: &Origin| match origin {
             Origin::Flag(_) | Origin::Project(_) | Origin::User(_) => true,
             Origin::Environment(name) => name.starts_with("XSH_"),
-            Origin::Preset(_)
-            | Origin::Typed
-            | Origin::Session
-            | Origin::Discovered
-            | Origin::Default => false,
+            Origin::Preset(_) | Origin::Typed | Origin::Discovered | Origin::Default => false,
         };
         let model = self.home.model.as_ref().map(|model| &model.origin);
         let place = self.home.endpoint.as_ref().filter(|e| e.provider.value != provider);

@@ -14,6 +14,7 @@ pub mod replaced;
 pub mod resume;
 pub mod rewind;
 pub mod search;
+pub mod speaker;
 pub mod state;
 pub mod store;
 

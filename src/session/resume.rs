@@ -18,7 +18,7 @@ pub struct Resumed {
 }
 
 /// Opens a log, replays it and answers every call that has no result. No tool is run again.
-pub fn open(path: &Path, profile: &'static Profile) -> Result<Resumed, Error> {
+pub fn open(path: &Path, profile: &Profile) -> Result<Resumed, Error> {
     let mut state = State::new(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;

@@ -21,6 +21,7 @@ mod history;
 mod jobs;
 mod kill;
 mod layers;
+mod negotiation;
 mod prompt;
 mod readme;
 mod repl;

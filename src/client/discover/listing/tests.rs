@@ -87,7 +87,7 @@ fn local_servers_tell_the_effective_window_elsewhere() {
 fn prices_in_their_shapes() {
     let told = |entry: &str| {
         let models = parse(format!(r#"[{{"id":"m",{entry}}}]"#).as_bytes()).unwrap();
-        models[0].price.map(|p| [p.input, p.output, p.cached].map(|dollars| dollars.round()))
+        models[0].price.map(|p| [p.input, p.output, p.cached].map(f64::round))
     };
     for (entry, expected) in [
         (
