@@ -89,8 +89,14 @@ fn after_a_resume_it_is_gone_and_the_history_stands() {
 #[test]
 fn an_end_is_told_once_with_the_next_result() {
     let provider = Provider::start([
-        Reply::calls([start("c1", "while [ ! -e go ]; do sleep 0.05; done; echo bye; exit 3")]),
-        Reply::calls([shell("c2", "touch go; sleep 1.5")]),
+        Reply::calls([start(
+            "c1",
+            "echo $$ > pid; until [ -e go ]; do sleep 0.05; done; echo bye; exit 3",
+        )]),
+        Reply::calls([shell(
+            "c2",
+            "touch go; while [ -e /proc/$(cat pid) ]; do sleep 0.05; done; sleep 1",
+        )]),
         Reply::calls([read("c3", "go"), shell("c4", "jobs 1")]),
         Reply::text("Done."),
     ]);

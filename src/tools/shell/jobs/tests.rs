@@ -123,11 +123,12 @@ fn one_that_ends_at_once_says_how() {
 #[test]
 fn waiting_ends_with_the_job_or_the_time() {
     let bench = Bench::new();
-    start(&bench, "sleep 1.3; echo done");
+    start(&bench, &format!("{GATE}; echo done"));
+    bench.open_gate();
     let waited = say(&bench, "wait %1");
     let text = timeless(&waited.content);
     assert!(
-        text.starts_with("done\n[job 1 (sleep 1.3; echo done) has ended: exit code 0 · T]"),
+        text.starts_with("done\n[job 1 (") && text.contains(") has ended: exit code 0 · T]"),
         "{text}"
     );
     start(&bench, "sleep 300");
@@ -203,12 +204,13 @@ fn a_flood_is_bounded_and_kept() {
 #[test]
 fn the_end_is_news_once() {
     let bench = Bench::new();
-    start(&bench, "sleep 1.2; exit 5");
+    start(&bench, &format!("{GATE}; exit 5"));
+    bench.open_gate();
     assert_eq!(news(&bench.jobs), "");
     bench.turn(async { bench.jobs.find(1).unwrap().ended().await });
     let told = timeless(&news(&bench.jobs));
-    let expected =
-        "\n[job 1 (sleep 1.2; exit 5) has ended: exit code 5 · T; `jobs 1` shows its last output]";
+    let name = format!("\n[job 1 ({GATE}; exit 5)");
+    let expected = format!("{name} has ended: exit code 5 · T; `jobs 1` shows its last output]");
     assert_eq!(told, expected);
     assert_eq!(news(&bench.jobs), "");
     start(&bench, "sleep 300");
@@ -221,14 +223,23 @@ fn the_end_is_news_once() {
 fn keys_are_hidden_and_a_time_limit_is_ignored() {
     let mut bench = Bench::new();
     bench.hidden_env = vec!["CARGO_PKG_NAME".to_owned()];
-    let command = "echo [$CARGO_PKG_NAME] [$GIT_EDITOR]; read x || echo empty; sleep 2";
-    let outcome = bench.call(Args { timeout_seconds: Some(1), ..args(command, true) });
+    let command = "echo [$CARGO_PKG_NAME] [$GIT_EDITOR]; read x || echo empty";
+    let command = format!("{command}; {GATE}");
+    let outcome = bench.call(Args { timeout_seconds: Some(1), ..args(&command, true) });
+    bench.open_gate();
     assert!(outcome.content.starts_with("[] [true]\nempty\n"), "{}", outcome.content);
     assert!(outcome.content.ends_with("[timeout_seconds was ignored: a job has no time limit]"));
     assert!(!say(&bench, "wait %1").is_error);
 }
 
+/// What a job does that waits for [`Bench::open_gate`].
+const GATE: &str = "until [ -e go ]; do sleep .1; done";
+
 impl Bench {
+    fn open_gate(&self) {
+        std::fs::write(self.root().join("go"), "").unwrap();
+    }
+
     /// Repeats an action, with time for jobs, until its result is good.
     fn until<T>(&self, act: impl Fn() -> T, good: impl Fn(&T) -> bool) -> T {
         for _ in 0..2_000 {
