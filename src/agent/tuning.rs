@@ -4,7 +4,10 @@
 //! encoded history. A change that a refusal asked for is tried first and kept only when it led to an
 //! answer.
 
+use memchr::memmem;
+
 use super::Agent;
+use crate::client::Request;
 use crate::client::classify::{ErrorKind, ProviderError};
 use crate::client::learned::Facts;
 use crate::client::profile::adjust::{self, Adjustment};
@@ -13,6 +16,9 @@ use crate::client::request::{self, Envelope, Extras};
 use crate::client::schemas;
 use crate::session::clock;
 use crate::update::Update;
+
+/// Bytes of history below which nobody minds sending it anew.
+const WORTH_CACHING: usize = 30_000;
 
 impl Agent {
     /// Takes over what holds for the model and the session in use.
@@ -35,6 +41,15 @@ impl Agent {
         };
         self.session.state.set_reader(&profile, mind.speaker());
         self.profile = profile;
+    }
+
+    /// True when the history no longer begins as in a request that was sent, and is long enough for
+    /// that to cost something.
+    pub(crate) fn lost_cache(&self, sent: &Request) -> bool {
+        let encoded = self.session.state.encoded();
+        let is_short = encoded.all().len() < WORTH_CACHING;
+        let begins_alike = |messages: &[u8]| memmem::find(&sent.body, messages).is_some();
+        !is_short && !begins_alike(encoded.first(self.session.state.history.len() / 2))
     }
 
     /// Tries requests with this change from here on.

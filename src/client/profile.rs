@@ -173,6 +173,8 @@ pub struct Profile {
     pub port: Option<u16>,
     /// The usual endpoint, without `/chat/completions`. None: the user has to give it.
     pub base_url: Option<&'static str>,
+    /// Where the endpoint is the user's own host: the usual path there.
+    pub base_path: &'static str,
     /// Environment variables that hold its key, first choice first. Empty: it needs none.
     pub key_envs: &'static [&'static str],
     /// Paths beside the endpoint's that tell windows, in the server's own way.

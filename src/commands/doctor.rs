@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use super::models::tokens;
 use crate::agent;
 use crate::client::discover::Server;
+use crate::client::learned::Learned;
+use crate::client::profile::adjust::Adjustment;
 use crate::config::{Config, Endpoint, Setting};
 use crate::error::{Error, Exit};
+use crate::session::clock;
 
 /// What the configuration alone does not know.
 #[derive(Clone, Debug)]
@@ -83,6 +86,20 @@ fn endpoint(page: &mut Page, config: &Config) {
     page.optional("model", model, "none");
     let window = config.window.as_ref().map(|s| (tokens(s.value), &s.origin));
     page.optional("window", window, &assumed(config.endpoint.as_ref()));
+    learned(page, config);
+}
+
+/// What this endpoint was seen to refuse or state; it counts until it is a month old.
+fn learned(page: &mut Page, config: &Config) {
+    let (Some(endpoint), Some(model)) = (&config.endpoint, &config.model) else { return };
+    let known = Learned::open(config.state_dir.as_deref(), clock::timestamp());
+    let facts = known.facts(&endpoint.base_url.value, &model.value);
+    let window = facts.window.map(|window| format!("a window of {}", tokens(window)));
+    let all = facts.adjustments.into_iter().map(Adjustment::describe).chain(window);
+    let all: Vec<String> = all.collect();
+    if !all.is_empty() {
+        page.line("learned", all.join("; "));
+    }
 }
 
 fn key(page: &mut Page, endpoint: &Endpoint) {

@@ -28,8 +28,8 @@ pub fn normalize(text: &str) -> Result<String, String> {
 /// The path of the provider's usual endpoint, for a URL that names only its host.
 fn usual_path(origin: &str) -> Option<String> {
     let profile = profile::profile_for(origin, None);
-    let path = Url::parse(profile.base_url?).ok()?.path().trim_end_matches('/').to_owned();
-    Some(path)
+    let Some(usual) = profile.base_url else { return Some(profile.base_path.to_owned()) };
+    Some(Url::parse(usual).ok()?.path().trim_end_matches('/').to_owned())
 }
 
 /// The host of a URL: lower case, IPv6 in brackets.

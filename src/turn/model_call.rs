@@ -141,7 +141,10 @@ impl Changes {
         if request.path != refused.path {
             self.at_first_address = Some(error.clone());
         }
-        agent.show(Update::Note(format!("{}: {}", excerpt(error), change.describe())));
+        let cache =
+            if agent.lost_cache(refused) { "; the provider's cache starts anew" } else { "" };
+        let text = format!("{}: {}{cache}", excerpt(error), change.describe());
+        agent.show(Update::Note(text));
         Some(request)
     }
 

@@ -22,6 +22,7 @@ mod jobs;
 mod kill;
 mod layers;
 mod negotiation;
+mod network;
 mod personas;
 mod prompt;
 mod readme;

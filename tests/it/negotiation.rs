@@ -45,6 +45,36 @@ fn a_change_is_told() {
 }
 
 #[test]
+fn a_cache_that_is_lost_is_said() {
+    let provider = Provider::answering(|request| {
+        let lacks = |m: &serde_json::Value| {
+            m["role"] == "assistant" && m.get("reasoning_content").is_none()
+        };
+        if request.messages().len() > 5 && request.messages().iter().any(lacks) {
+            return Reply::error(400, "reasoning_content is missing in assistant message");
+        }
+        Reply::text("Fine.")
+    });
+    let env = Env::new(&provider);
+    let _ = env.ask(&"long ".repeat(10_000));
+    let _ = env.go_on("two");
+    let output = env.run(&["-v", "-c", "-p", "three"]).expect_code(0);
+    assert_says(&output.stderr, &["reasoning goes back", "cache starts anew"]);
+}
+
+#[test]
+fn doctor_tells_what_was_learned() {
+    let provider = refusing("stream_options", "Unknown parameter: 'stream_options'");
+    let env = Env::new(&provider);
+    assert_silent_on(&env.run(&["doctor"]).stdout, &["learned"]);
+    let _ = env.ask("hi");
+    assert_says(
+        &env.run(&["doctor"]).expect_code(0).stdout,
+        &["learned", "left out stream_options"],
+    );
+}
+
+#[test]
 fn what_was_learned_holds_for_one_model_and_endpoint_and_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let words = "body.stream_options: Extra inputs are not permitted";

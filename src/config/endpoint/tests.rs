@@ -19,6 +19,7 @@ fn one_form_for_all_the_ways_to_write_a_base_url() {
         ("https://api.deepseek.com/v1", "https://api.deepseek.com/v1"),
         ("https://api.deepseek.com/", "https://api.deepseek.com"),
         ("https://api.z.ai/api/coding/paas/v4", "https://api.z.ai/api/coding/paas/v4"),
+        ("https://r.openai.azure.com", "https://r.openai.azure.com/openai/v1"),
         ("https://r.openai.azure.com/openai/v1/", "https://r.openai.azure.com/openai/v1"),
     ];
     for (text, expected) in cases {
