@@ -6,18 +6,21 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
-use crate::client::discover::{self, listing};
+use crate::client::discover;
 use crate::commands::{doctor, generate, models, sessions};
 use crate::config::{Config, instructions, load};
 use crate::demo;
+use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
 use crate::policy::Mode;
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::lists::SessionLine;
+use crate::repl::pick::{Picked, pick};
 use crate::repl::signals::Signals;
 use crate::repl::{self, Shell};
 use crate::session::store::Store;
+use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
 use crate::ui::json::{self, Format, Json};
 use crate::ui::plain::{Plain, PlainOptions};
@@ -88,7 +91,7 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
     let configured = config.endpoint.is_some();
     if configured {
         let endpoint = config.reachable()?;
-        let listed = listing::parse(&start::list_models(&config).await?)?;
+        let listed = connect::list(endpoint, &config).await?;
         let model = config.model.as_ref().map(|model| model.value.as_str());
         out::print(&models::table(&models::Offer {
             provider: &endpoint.provider.value,
@@ -123,10 +126,10 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     };
     if config.endpoint.is_none() {
         facts.servers = discover::find(config.ollama_host.as_deref()).await;
-        let wanted = config.model.as_ref().map(|model| model.value.clone());
-        if let Some(server) = discover::choose(&facts.servers, wanted.as_deref()) {
-            config.adopt(server);
-        }
+        choice::adopt_usual(&mut config, &facts.servers);
+    }
+    if config.window.is_none() {
+        connect::learn_window(&mut config, args).await;
     }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
@@ -149,10 +152,15 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
-    start::discover(&mut start.config).await;
+    let ways = choice::find(&start).await;
+    choice::take_usual(&mut start, &ways);
     let screen = headless_screen(args)?;
-    let mut agent = start::agent(start, args, wires(&screen, None))?;
-    headless::run(&mut agent, &prompt, signals, &screen).await
+    let (mut agent, _) = start::agent(start, wires(&screen, None))?;
+    let done = headless::run(&mut agent, &prompt, signals, &screen).await;
+    if let Some(ended) = agent.close().await {
+        screen.show(Update::Warning(ended));
+    }
+    done
 }
 
 fn headless_screen(args: &Args) -> Result<Handle, Error> {
@@ -182,6 +190,7 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
     screen.show(Update::Note(format!("> {}", demo::PROMPT)));
     let exit = headless::run(&mut agent, demo::PROMPT, signals, &screen).await?;
+    agent.close().await;
     screen.show(Update::Note(demo::farewell(&args.work.directory.unwrap_or_default())));
     Ok(exit)
 }
@@ -189,10 +198,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
 async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    start::discover(&mut start.config).await;
+    let ways = choice::find(&start).await;
     let screen = person_screen(args, &start.config)?;
     let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(&start.config);
-    let editor = Editor::start(EditorOptions {
+    let mut editor = Editor::start(EditorOptions {
         history: start.config.state_dir.as_ref().map(|dir| dir.join("history")),
         rich,
         color: colors(args, &start.config),
@@ -200,13 +209,39 @@ async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     })?;
     let (ask, questions) = mpsc::unbounded_channel();
     let sessions = session_lister(start.store.clone());
-    let mut agent = start::agent(start, args, wires(&screen, Some(ask)))?;
+    if ways.choices.is_empty() || !rich {
+        choice::take_usual(&mut start, &ways);
+    } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
+        return Ok(Exit::Interrupted);
+    }
+    let (mut agent, mut desk) = start::agent(start, wires(&screen, Some(ask)))?;
     let first = match args.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
     };
     let mut shell = Shell { questions, screen, editor, signals, sessions };
-    Ok(repl::run(&mut agent, &mut shell, first).await)
+    let exit = repl::run(&mut agent, &mut desk, &mut shell, first).await;
+    if let Some(ended) = agent.close().await {
+        shell.screen.show(Update::Note(ended));
+    }
+    Ok(exit)
+}
+
+/// The user picks a provider, and keeps it for later if they like. False: they want to end.
+async fn choose(
+    start: &mut Start,
+    ways: &Ways,
+    screen: &Handle,
+    editor: &mut Editor,
+) -> Result<bool, Error> {
+    let Picked::One { index, keep } = pick(screen, editor, &ways.choices).await else {
+        return Ok(false);
+    };
+    choice::take(start, ways, index)?;
+    if let Some(text) = keep.then(|| choice::keep(&start.config)).transpose()? {
+        start.notes.push(text);
+    }
+    Ok(true)
 }
 
 fn wires(

@@ -46,7 +46,7 @@ impl Agent {
         let conversation = scope != Scope::Files;
         let event = Rewind { to_seq, conversation, files: plan.restore.clone() };
         self.session.record(Event::Rewind(event)).map_err(|error| log_error(&error))?;
-        let failed = rewind::restore(&plan.restore, blobs.as_deref());
+        let failed = rewind::restore(&self.session.header.id, &plan.restore, blobs.as_deref());
         let restored = plan.restore.len() - failed.len();
         let left = [plan.leave, failed].concat();
         let unwatched = &self.session.state.unwatched;
@@ -65,8 +65,8 @@ impl Agent {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
         let (copy, old) = fork::copy(&path, end)?;
-        let resumed = resume::open(&copy, self.profile)?;
-        self.session = resumed.session;
+        let resumed = resume::open(&copy, &self.profile)?;
+        self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))
     }
@@ -129,8 +129,8 @@ fn coverage(unwatched: usize) -> String {
         0 => format!(
             "changes by commands are put back too, except in ignored folders and in files over {limit}"
         ),
-        1 => "what 1 command changed is not put back: it was not kept".to_owned(),
-        more => format!("what {more} commands changed is not put back: it was not kept"),
+        1 => "what 1 command changed was not all kept, and is not all put back".to_owned(),
+        more => format!("what {more} commands changed was not all kept, and is not all put back"),
     }
 }
 
@@ -147,7 +147,9 @@ mod tests {
             (
                 Scope::Both,
                 Files { restored: 2, left: left(), unwatched: 0 },
-                format!("back before \"x\"; 2 files put back\nleft alone: /a: it is too large{covered}"),
+                format!(
+                    "back before \"x\"; 2 files put back\nleft alone: /a: it is too large{covered}"
+                ),
             ),
             (
                 Scope::Both,
@@ -157,8 +159,8 @@ mod tests {
             (
                 Scope::Files,
                 Files { restored: 1, left: Vec::new(), unwatched: 1 },
-                "files as before \"x\"; 1 file put back\nwhat 1 command changed is not put back: it \
-                 was not kept"
+                "files as before \"x\"; 1 file put back\nwhat 1 command changed was not \
+                 all kept, and is not all put back"
                     .to_owned(),
             ),
             (

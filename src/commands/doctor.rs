@@ -4,6 +4,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use super::models::tokens;
+use crate::agent;
 use crate::client::discover::Server;
 use crate::config::{Config, Endpoint, Setting};
 use crate::error::{Error, Exit};
@@ -73,6 +74,11 @@ fn endpoint(page: &mut Page, config: &Config) {
         }
         None => page.line("endpoint", "none configured or found"),
     }
+    let others = config.choices.iter().skip(1).map(|choice| choice.provider.as_str());
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        page.line("also usable", others.join(", "));
+    }
     let model = config.model.as_ref().map(|s| (&s.value, &s.origin));
     page.optional("model", model, "none");
     let window = config.window.as_ref().map(|s| (tokens(s.value), &s.origin));
@@ -89,7 +95,7 @@ fn key(page: &mut Page, endpoint: &Endpoint) {
 
 /// What an unknown window is taken for on screen. Nothing is decided by it.
 pub fn assumed(endpoint: Option<&Endpoint>) -> String {
-    let guess = if endpoint.is_some_and(|e| e.loopback) { "32k" } else { "128k" };
+    let guess = tokens(agent::assumed(endpoint.is_some_and(|e| e.loopback)));
     format!("unknown, assumed {guess}; set it with --context-window or context_window")
 }
 

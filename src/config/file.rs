@@ -9,6 +9,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reqwest::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use toml::de::DeTable;
 
@@ -29,8 +30,16 @@ pub enum Scope {
 pub const PROJECT_KEYS: &[&str] = &["model", "effort", "context_window", "max_steps"];
 
 /// What only the user's file may set.
-const USER_KEYS: &[&str] =
-    &["base_url", "provider", "api_key_env", "permission_mode", "timeouts", "retry", "providers"];
+const USER_KEYS: &[&str] = &[
+    "base_url",
+    "provider",
+    "api_key_env",
+    "permission_mode",
+    "timeouts",
+    "retry",
+    "providers",
+    "models",
+];
 
 /// Never a setting in any project, but plausible there: named and left out like [`USER_KEYS`],
 /// because a hostile file must neither work nor keep xsh from starting.
@@ -89,6 +98,8 @@ pub struct Values {
     pub retry: RetryValues,
     /// Endpoints by names of the user's choice.
     pub providers: BTreeMap<String, ProviderValues>,
+    /// What the user knows better about single models, by `MODEL` or `PROVIDER/MODEL`.
+    pub models: BTreeMap<String, ModelValues>,
 }
 
 /// `[timeouts]`, in seconds.
@@ -120,6 +131,48 @@ pub struct ProviderValues {
     pub api_key_env: Option<String>,
     /// The model where none is named.
     pub model: Option<String>,
+    /// Further headers of its requests.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Further fields of its requests.
+    #[serde(default)]
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
+}
+
+/// `[models."NAME"]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelValues {
+    /// Tokens.
+    pub context_window: Option<NonZeroU64>,
+    /// US dollars per million tokens.
+    pub price: Option<PriceValues>,
+}
+
+/// `price = { input = 1.0, output = 4.0, cached = 0.1 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceValues {
+    /// Tokens sent.
+    pub input: Dollars,
+    /// Tokens received.
+    pub output: Dollars,
+    /// Tokens sent that came from the provider's cache; without it they cost the same as others.
+    pub cached: Option<Dollars>,
+}
+
+/// An amount of money that is none or more.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Dollars(pub f64);
+
+impl TryFrom<f64> for Dollars {
+    type Error = String;
+
+    fn try_from(dollars: f64) -> Result<Self, String> {
+        let is_price = dollars.is_finite() && dollars >= 0.0;
+        is_price.then_some(Self(dollars)).ok_or_else(|| "a price is 0 or more".to_owned())
+    }
 }
 
 /// A time in seconds, more than nothing and at most a day.
@@ -151,7 +204,10 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
     }
     let mut values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
     match scope {
-        Scope::User => check_variable_names(path, &values)?,
+        Scope::User => {
+            check_variable_names(path, &values)?;
+            check_extras(path, &values)?;
+        }
         Scope::Project => values = values.of_project(),
     }
     Ok(File { path: path.to_owned(), values, ignored })
@@ -210,6 +266,40 @@ fn check_variable_names(path: &Path, values: &Values) -> Result<(), Error> {
     if bad {
         return Err(at(path, None, "api_key_env is not the name of an environment variable")
             .help("it takes a name like MY_KEY; the key itself stays in the environment"));
+    }
+    Ok(())
+}
+
+/// Headers in which keys travel.
+const KEY_HEADERS: &[&str] =
+    &["authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key", "cookie"];
+
+/// Fields of a request that xsh makes itself.
+const OWN_FIELDS: &[&str] = &["model", "messages", "stream", "tools"];
+
+fn check_extras(path: &Path, values: &Values) -> Result<(), Error> {
+    for (name, section) in &values.providers {
+        let place = |what: &str, key: &str| format!("providers.{name}.{what}.{key}");
+        for (header, value) in &section.headers {
+            let at_header =
+                |why: &str| at(path, None, format!("{}: {why}", place("headers", header)));
+            if KEY_HEADERS.contains(&header.to_ascii_lowercase().as_str()) {
+                return Err(at_header("a key does not belong in a file").help(
+                    "set api_key_env to the name of the environment variable that holds it",
+                ));
+            }
+            let valid = HeaderName::from_bytes(header.as_bytes()).is_ok()
+                && HeaderValue::from_str(value).is_ok();
+            if !valid {
+                return Err(at_header("HTTP does not allow such a header"));
+            }
+        }
+        if let Some(field) =
+            OWN_FIELDS.iter().find(|field| section.extra_body.contains_key(**field))
+        {
+            let why = format!("{}: xsh sets it itself", place("extra_body", field));
+            return Err(at(path, None, why));
+        }
     }
     Ok(())
 }

@@ -21,8 +21,10 @@ pub enum Command {
     Compact(Option<String>),
     /// Show what fills the context window.
     Context,
-    /// Show the model, or switch to this one.
+    /// List the models, or switch to this one.
     Model(Option<String>),
+    /// Show how hard the model thinks, or set it.
+    Effort(Option<String>),
     /// List the tools.
     Tools,
     /// Take back the last turn: messages and files.
@@ -31,6 +33,8 @@ pub enum Command {
     Rewind(Option<String>),
     /// Go on in a new session from here, or from an earlier message.
     Fork(Option<String>),
+    /// List the background jobs, or stop one.
+    Jobs(Option<String>),
     /// End the program.
     Quit,
 }
@@ -66,10 +70,12 @@ pub const TABLE: &[Entry] = &[
     entry("/sessions", &[], "", "list the sessions of this workspace", |_| Command::Sessions),
     entry("/compact", &[], "[FOCUS]", "replace old messages by a summary", Command::Compact),
     entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
-    entry("/model", &[], "[NAME]", "show or switch the model", Command::Model),
+    entry("/model", &[], "[NAME|NUMBER]", "list the models, or switch", Command::Model),
+    entry("/effort", &[], "[LEVEL]", "how hard the model thinks", Command::Effort),
     entry("/undo", &[], "", "take back the last turn, its files too", |_| Command::Undo),
     entry("/rewind", &[], "[N [conversation|files]]", "go back before message N", Command::Rewind),
     entry("/fork", &[], "[N]", "go on in a new session", Command::Fork),
+    entry("/jobs", &[], "[stop N]", "list the background jobs, or stop one", Command::Jobs),
     entry("/tools", &[], "", "list the tools of the model", |_| Command::Tools),
     entry("/quit", &["/exit", "/q"], "", "end the program", |_| Command::Quit),
 ];
@@ -133,6 +139,15 @@ pub fn number(text: &str) -> Result<usize, Error> {
     })
 }
 
+/// The argument of `/jobs`: which one to stop.
+pub fn job_to_stop(text: &str) -> Result<u32, Error> {
+    let number = text.strip_prefix("stop").map(|rest| rest.trim().trim_start_matches('%'));
+    number.and_then(|number| number.parse().ok()).ok_or_else(|| {
+        Error::usage(format!("cannot do this with jobs: {text}"), "")
+            .help("/jobs lists them, /jobs stop N stops one")
+    })
+}
+
 /// The argument of `/rewind`: a number, and what goes back.
 pub fn rewind_target(text: &str) -> Result<(usize, Scope), Error> {
     let (to, what) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -167,7 +182,7 @@ const KEYS: &str = "\
 Keys:
   Enter              send the message
   Alt-Enter, Ctrl-J  new line; so does \\ at the end of a line
-  Tab                complete a /command or an @path
+  Tab                complete a /command, a model or an @path
   Ctrl-R             search the history
   Ctrl-C             stop the turn; clear the line; twice on an empty line: quit
   Ctrl-D             quit, on an empty line

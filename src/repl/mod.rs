@@ -9,6 +9,8 @@ pub mod drive;
 pub mod editor;
 mod keys;
 pub mod lists;
+mod model;
+pub mod pick;
 pub mod signals;
 pub mod tty;
 
@@ -16,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Question};
+use crate::desk::Desk;
 use crate::error::{Error, Exit};
 use crate::ui::Handle;
 use crate::update::Update;
@@ -44,7 +47,15 @@ pub struct Shell {
 
 /// Runs until the user quits. `first` is sent as if it had been typed. The result is how the
 /// process ends; what goes wrong in a turn or a command is shown, and the loop goes on.
-pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) -> Exit {
+pub async fn run(
+    agent: &mut Agent,
+    desk: &mut Desk,
+    shell: &mut Shell,
+    first: Option<String>,
+) -> Exit {
+    shell.editor.complete_models(desk.names(&agent.model().0));
+    // Also between two prompts: what is typed while a command is carried out is kept as it is.
+    let _quiet = shell.editor.quiet();
     let mut next = first;
     let mut warned = false;
     loop {
@@ -58,7 +69,7 @@ pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) ->
         let done = match typed {
             Typed::Line(Line::Text(text)) => {
                 warned = false;
-                message(agent, shell, &text).await
+                message(agent, desk, shell, &text).await
             }
             Typed::Line(Line::Interrupted) if !warned => {
                 warned = true;
@@ -92,7 +103,7 @@ async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
         line = shell.editor.line() => Typed::Line(line),
         signal = shell.signals.next() => match signal {
             Signal::Interrupt => Typed::Line(Line::Interrupted),
-            Signal::Terminate => Typed::End,
+            Signal::Terminate | Signal::HangUp => Typed::End,
         },
     };
     shell.screen.resume();
@@ -100,7 +111,12 @@ async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
 }
 
 /// Does what a message or command asks. An exit means that the program ends.
-async fn message(agent: &mut Agent, shell: &mut Shell, text: &str) -> Option<Exit> {
+async fn message(
+    agent: &mut Agent,
+    desk: &mut Desk,
+    shell: &mut Shell,
+    text: &str,
+) -> Option<Exit> {
     if text.trim().is_empty() {
         return None;
     }
@@ -115,6 +131,13 @@ async fn message(agent: &mut Agent, shell: &mut Shell, text: &str) -> Option<Exi
             let cancel = CancellationToken::new();
             let work = agent.compact(focus.as_deref(), &cancel);
             driven(drive(shell, &cancel, work).await, shell, |shell, said| note(shell, &said))
+        }
+        Ok(Command::Model(name)) => {
+            let done = match name {
+                Some(name) => model::switch(agent, desk, shell, &name).await,
+                None => model::list(agent, desk, shell).await,
+            };
+            driven(done, shell, |shell, said| note(shell, &said))
         }
         Ok(command) => {
             match execute(agent, shell, &command) {
@@ -163,12 +186,10 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
             Ok(lists::sessions(&found, &agent.session().0))
         }
         Command::Context => Ok(lists::context(&agent.context())),
-        Command::Model(Some(name)) => agent.switch_model(name),
-        Command::Model(None) => {
-            let (provider, model) = agent.model();
-            Ok(format!("{model} ({provider})"))
-        }
+        Command::Effort(level) => model::effort(agent, level.as_deref()),
         Command::Tools => Ok(lists::tools(&agent.tools())),
+        Command::Jobs(None) => Ok(agent.list_jobs()),
+        Command::Jobs(Some(what)) => agent.stop_job(commands::job_to_stop(what)?),
         Command::Undo => agent.undo(),
         Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
         Command::Rewind(Some(to)) => {
@@ -177,7 +198,7 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
         }
         Command::Fork(None) => agent.fork(None),
         Command::Fork(Some(to)) => agent.fork(Some(commands::number(to)?)),
-        Command::Compact(_) | Command::Quit => Ok(String::new()),
+        Command::Compact(_) | Command::Model(_) | Command::Quit => Ok(String::new()),
     }
 }
 

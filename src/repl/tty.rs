@@ -21,13 +21,12 @@ impl Tty {
         Self { original: tcgetattr(io::stdin()).ok() }
     }
 
-    /// Puts the terminal back as it was found, whatever the line editor was doing.
-    pub fn restore(&self) {
+    /// Puts the terminal back as it was found, in the middle of a read; a rich one has set modes of
+    /// the screen too.
+    pub fn restore(&self, rich: bool) {
         let Some(original) = &self.original else { return };
-        let now = tcgetattr(io::stdin()).ok();
-        let left_raw = now.is_some_and(|now| now.local_modes != original.local_modes);
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
-        if left_raw {
+        if rich {
             let mut out = io::stdout();
             let _ = out.write_all(b"\x1b[?2004l\r\n").and_then(|()| out.flush());
         }

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -86,7 +86,7 @@ pub struct LogFile {
     len: u64,
     /// A write failed in the middle of a line.
     torn: bool,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Log {
@@ -95,6 +95,7 @@ impl Log {
         let line = record.to_line()?;
         if let Self::Planned { path, header, index } = self {
             let file = LogFile::create(path, header)?;
+            store::tidy_latest(path);
             store::note_latest(path, &header.id);
             if let Some(index) = index {
                 store::note_workspace(index, &header.cwd);
@@ -132,13 +133,8 @@ impl LogFile {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
         let lock = Lock::acquire(path)?;
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(|e| LogError::io(path, e))?;
-        let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, _lock: lock };
+        let file = make_file(path).map_err(|e| LogError::io(path, e))?;
+        let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, lock };
         let mut line = serde_json::to_vec(header)?;
         line.push(b'\n');
         log.append(&line).inspect_err(|_| {
@@ -149,6 +145,7 @@ impl LogFile {
     }
 
     fn append(&mut self, line: &[u8]) -> Result<(), LogError> {
+        self.revive()?;
         if self.torn {
             self.file.set_len(self.len).map_err(|e| LogError::io(&self.path, e))?;
             self.torn = false;
@@ -164,6 +161,48 @@ impl LogFile {
         self.len += line.len() as u64;
         Ok(())
     }
+
+    /// Brings the file back where somebody has deleted it, with `git clean -xfd` for instance: as
+    /// long as it is open, what was said is still in it.
+    fn revive(&mut self) -> Result<(), LogError> {
+        let metadata = self.file.metadata().map_err(|e| LogError::io(&self.path, e))?;
+        if metadata.nlink() > 0 {
+            return Ok(());
+        }
+        if let Some(folder) = self.path.parent() {
+            store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
+        }
+        if !self.lock.is_in_place() {
+            self.lock = Lock::acquire(&self.path)?;
+        }
+        self.file = self.copy_back().map_err(|e| LogError::io(&self.path, e))?;
+        if let Some(id) = self.path.file_stem().and_then(|stem| stem.to_str()) {
+            store::note_latest(&self.path, id);
+        }
+        Ok(())
+    }
+
+    /// Under another name first: half a copy must never pass for the session.
+    fn copy_back(&self) -> io::Result<File> {
+        if self.path.exists() {
+            return Err(io::Error::other("it was deleted, and another file was put in its place"));
+        }
+        let part = self.path.with_extension("part");
+        let copied = make_file(&part).and_then(|mut file| {
+            (&self.file).rewind()?;
+            io::copy(&mut io::Read::take(&self.file, self.len), &mut file)?;
+            std::fs::rename(&part, &self.path)?;
+            Ok(file)
+        });
+        copied.inspect_err(|_| {
+            let _ = std::fs::remove_file(&part);
+        })
+    }
+}
+
+/// Makes a new file that only this user can read.
+fn make_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Makes a folder and its parents, each new one 0700 whatever the umask.
@@ -289,7 +328,8 @@ pub fn resume(
     read_header(path)?;
     let lock = Lock::acquire(path)?;
     let (header, damage, len) = read(path, apply)?;
-    let mut file = OpenOptions::new().append(true).open(path).map_err(|e| LogError::io(path, e))?;
+    let mut file =
+        OpenOptions::new().read(true).append(true).open(path).map_err(|e| LogError::io(path, e))?;
     if damage.torn_bytes > 0 {
         file.set_len(len).map_err(|e| LogError::io(path, e))?;
     }
@@ -298,7 +338,7 @@ pub fn resume(
         file.write_all(b"\n").map_err(|e| LogError::io(path, e))?;
         len += 1;
     }
-    let log = LogFile { path: path.to_owned(), file, len, torn: false, _lock: lock };
+    let log = LogFile { path: path.to_owned(), file, len, torn: false, lock };
     Ok((header, damage, log))
 }
 

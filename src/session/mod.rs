@@ -7,12 +7,14 @@ pub mod blobs;
 pub mod clock;
 pub mod encoded;
 pub mod fork;
+pub mod leftovers;
 pub mod lock;
 pub mod log;
 pub mod replaced;
 pub mod resume;
 pub mod rewind;
 pub mod search;
+pub mod speaker;
 pub mod state;
 pub mod store;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::log::{self, Log, LogError};
 use super::state::{State, lost};
-use super::{Session, store};
+use super::{Session, leftovers, store};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, ToolResult};
@@ -20,10 +20,11 @@ pub struct Resumed {
 }
 
 /// Opens a log, replays it and answers every call that has no result. No tool is run again.
-pub fn open(path: &Path, profile: &'static Profile) -> Result<Resumed, Error> {
+pub fn open(path: &Path, profile: &Profile) -> Result<Resumed, Error> {
     let mut state = State::new(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
+    leftovers::remove(path, &header.id);
     let mut session = Session::new(header, state, Log::Open(file));
     close_open_calls(&mut session).map_err(|error| cannot_resume(&error))?;
     store::note_latest(path, &session.header.id);

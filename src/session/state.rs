@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::encoded::Encoded;
 use super::replaced::Replaced;
+use super::speaker::{self, Speaker};
 use crate::client::profile::Profile;
 use crate::client::request::Message;
 use crate::compact::summary;
@@ -26,6 +27,8 @@ pub struct Entry {
     pub seq: u64,
     /// The message.
     pub message: Message,
+    /// Who wrote it, if a model did.
+    pub by: Option<Arc<Speaker>>,
 }
 
 /// A reply whose calls do not all have their result yet.
@@ -33,6 +36,7 @@ pub struct Entry {
 pub struct Open {
     seq: u64,
     reply: Box<Reply>,
+    by: Arc<Speaker>,
     calls: Vec<OpenCall>,
 }
 
@@ -55,7 +59,8 @@ pub struct Unanswered<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measured {
     tokens: u64,
-    bytes: usize,
+    /// Messages of the history that the report covers.
+    messages: usize,
 }
 
 /// See the module.
@@ -89,16 +94,20 @@ pub struct State {
     pub unwatched: Vec<u64>,
     replaced: Replaced,
     seq: u64,
-    profile: &'static Profile,
+    profile: Profile,
+    /// The model that the history is encoded for; none = whoever wrote each part of it.
+    reader: Option<Speaker>,
+    /// The writer of the last reply.
+    speaker: Option<Arc<Speaker>>,
     encoded: Encoded,
     measured: Option<Measured>,
 }
 
 impl State {
     /// An empty session with a provider of this kind.
-    pub fn new(profile: &'static Profile) -> Self {
+    pub fn new(profile: &Profile) -> Self {
         Self {
-            profile,
+            profile: *profile,
             system: String::new(),
             history: Vec::new(),
             open: None,
@@ -114,6 +123,8 @@ impl State {
             unwatched: Vec::new(),
             replaced: Replaced::default(),
             seq: 0,
+            reader: None,
+            speaker: None,
             encoded: Encoded::default(),
             measured: None,
         }
@@ -130,17 +141,14 @@ impl State {
         let Record { seq, event, .. } = record;
         self.seq = seq;
         match event {
-            Event::SystemPrompt(prompt) => {
-                self.system = prompt.content;
-                self.encode_all();
-            }
+            Event::SystemPrompt(prompt) => self.apply_system(prompt.content),
             Event::UserMessage(message) => {
                 self.close_open();
                 if message.author == Author::User {
                     self.begin_turn(message.turn);
                     self.requests.push((seq, message.content.clone()));
                 }
-                self.push(seq, Message::User(message.content));
+                self.push(Entry { seq, message: Message::User(message.content), by: None });
             }
             Event::AssistantMessage(message) => self.apply_assistant(seq, message),
             Event::ToolStarted(started) => {
@@ -179,20 +187,42 @@ impl State {
         self.turn_usage = Usage::default();
     }
 
+    /// The rest of the history stays as it was measured; only the difference is estimated.
+    fn apply_system(&mut self, content: String) {
+        let before = estimate(self.encoded.first(0).len());
+        self.system = content;
+        self.encode_all();
+        let after = estimate(self.encoded.first(0).len());
+        if let Some(measured) = &mut self.measured {
+            measured.tokens = (measured.tokens + after).saturating_sub(before);
+        }
+    }
+
     fn apply_assistant(&mut self, seq: u64, message: AssistantMessage) {
         self.close_open();
         self.step = message.step;
         if let Some(usage) = &message.reply.usage {
             self.count(usage);
         }
-        self.model = Some(ModelChanged { provider: message.provider, model: message.model });
+        let by = self.spoken_by(Speaker { provider: message.provider, model: message.model });
         let reply = Box::new(message.reply);
         if reply.tool_calls.is_empty() {
-            self.push_reply(seq, reply);
+            self.push_reply(seq, reply, by);
         } else {
             let calls = vec![OpenCall::default(); reply.tool_calls.len()];
-            self.open = Some(Open { seq, reply, calls });
+            self.open = Some(Open { seq, reply, by, calls });
         }
+    }
+
+    /// Notes who replies; all replies of one model share its name.
+    fn spoken_by(&mut self, speaker: Speaker) -> Arc<Speaker> {
+        let effort = self.model.take().and_then(|model| model.effort);
+        let Speaker { provider, model } = speaker.clone();
+        self.model = Some(ModelChanged { provider, model, effort });
+        let same = self.speaker.as_ref().filter(|last| ***last == speaker).cloned();
+        let by = same.unwrap_or_else(|| Arc::new(speaker));
+        self.speaker = Some(by.clone());
+        by
     }
 
     fn count(&mut self, usage: &Usage) {
@@ -214,15 +244,15 @@ impl State {
     }
 
     /// Adds a reply to the history. One without text or calls is not sent: providers refuse it.
-    fn push_reply(&mut self, seq: u64, reply: Box<Reply>) {
+    fn push_reply(&mut self, seq: u64, reply: Box<Reply>, by: Arc<Speaker>) {
         if reply.content.trim().is_empty() && reply.tool_calls.is_empty() {
             return;
         }
         let usage = reply.usage;
-        self.push(seq, Message::Assistant(reply));
+        self.push(Entry { seq, message: Message::Assistant(reply), by: Some(by) });
         if let Some(usage) = usage.filter(|usage| usage.prompt > 0) {
             let tokens = usage.prompt.saturating_add(usage.completion);
-            self.measured = Some(Measured { tokens, bytes: self.encoded.all().len() });
+            self.measured = Some(Measured { tokens, messages: self.history.len() });
         }
     }
 
@@ -253,13 +283,14 @@ impl State {
 
     /// Moves the open reply into the history, with a result for every call.
     fn close_open(&mut self) {
-        let Some(Open { seq, reply, calls }) = self.open.take() else { return };
+        let Some(Open { seq, reply, by, calls }) = self.open.take() else { return };
         let ids: Vec<(String, String)> =
             reply.tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
-        self.push_reply(seq, reply);
+        self.push_reply(seq, reply, by);
         for ((call_id, name), call) in ids.into_iter().zip(calls) {
             let (at, content) = call.result.unwrap_or_else(|| (seq, lost(call.started).to_owned()));
-            self.push(at, Message::Tool { call_id, name, content });
+            let message = Message::Tool { call_id, name, content };
+            self.push(Entry { seq: at, message, by: None });
         }
     }
 
@@ -282,12 +313,15 @@ impl State {
             }
             CompactionKind::Summary | CompactionKind::Digest => {
                 let text = summary::message(&compaction.summary, &self.requests, compaction.to_seq);
-                let entry = Entry { seq: compaction.to_seq, message: Message::Summary(text) };
+                let message = Message::Summary(text);
+                let entry = Entry { seq: compaction.to_seq, message, by: None };
                 self.history.splice(start..end, [entry]);
             }
         }
         let stand_in = self.history.len() + old.len() - before;
         self.replaced.keep(seq, start..start + stand_in, old);
+        // What a provider reported about the old messages no longer holds.
+        self.measured = None;
         self.encode_all();
     }
 
@@ -313,6 +347,7 @@ impl State {
             }
             self.history.truncate(kept);
             self.requests.retain(|(seq, _)| *seq < to_seq);
+            self.measured = None;
             self.encode_all();
         }
         for file in rewind.files {
@@ -354,25 +389,31 @@ impl State {
         self.history.get(index).is_some_and(|e| matches!(e.message, Message::Tool { .. }))
     }
 
-    fn push(&mut self, seq: u64, message: Message) {
-        self.encoded.push(&message, self.profile);
-        self.history.push(Entry { seq, message });
+    fn push(&mut self, entry: Entry) {
+        let message = speaker::as_read(&entry.message, self.reader.as_ref(), entry.by.as_deref());
+        self.encoded.push(&message, &self.profile);
+        self.history.push(entry);
     }
 
-    /// Encodes everything anew, after the history was replaced or the provider changed. What a
-    /// provider reported about the old bytes no longer holds.
+    /// Encodes everything anew, after the history was replaced or another model is to read it.
     fn encode_all(&mut self) {
-        self.measured = None;
-        self.encoded.begin(&self.system, self.profile);
+        self.encoded.begin(&self.system, &self.profile);
         for entry in &self.history {
-            self.encoded.push(&entry.message, self.profile);
+            let by = entry.by.as_deref();
+            let message = speaker::as_read(&entry.message, self.reader.as_ref(), by);
+            self.encoded.push(&message, &self.profile);
         }
     }
 
-    /// Encodes the history as another provider takes it.
-    pub fn set_profile(&mut self, profile: &'static Profile) {
-        if self.profile != profile {
-            self.profile = profile;
+    /// Encodes the history as this model at this provider takes it. The state is then what a replay
+    /// for that reader gives.
+    pub fn set_reader(&mut self, profile: &Profile, reader: Speaker) {
+        let before = self.reader.replace(reader);
+        let (old, new) = (before.as_ref(), self.reader.as_ref());
+        let mut authors = self.history.iter().map(|entry| entry.by.as_deref());
+        let reads_alike = authors.all(|by| speaker::read_alike(old, new, by));
+        if self.profile != *profile || !reads_alike {
+            self.profile = *profile;
             self.encode_all();
         }
     }
@@ -386,11 +427,17 @@ impl State {
     /// what was added since; without a report an estimate of everything, `tools_bytes` included.
     pub fn size(&self, tools_bytes: usize) -> u64 {
         match self.measured {
-            Some(Measured { tokens, bytes }) => {
-                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(bytes)))
+            Some(Measured { tokens, messages }) => {
+                let covered = self.encoded.first(messages).len();
+                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(covered)))
             }
             None => estimate(self.encoded.all().len() + tools_bytes),
         }
+    }
+
+    /// True when the size builds on what a provider reported.
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some()
     }
 
     /// The size by the rule of thumb alone.

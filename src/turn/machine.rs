@@ -117,7 +117,7 @@ pub struct Machine {
     tried: Vec<Means>,
     /// Summaries of this turn that came to nothing.
     failed_summaries: u32,
-    /// Compaction did not help in this turn and is not tried again.
+    /// Compaction did not help in this turn and is not tried again before the window is full.
     gave_up: bool,
     /// The provider's overflow error, while it is being dealt with.
     overflow: Option<ProviderError>,
@@ -175,7 +175,7 @@ impl Machine {
             return self.shorten_with(Means::Summary, fill);
         }
         if fill.full && self.gave_up {
-            return done(too_full(fill));
+            return self.shorten_further(fill);
         }
         Step::CallModel
     }
@@ -224,7 +224,8 @@ impl Machine {
         self.gave_up = true;
         match self.overflow.take() {
             Some(error) => done(failure(&error)),
-            None => self.before_request(fill),
+            None if fill.full => done(too_full(fill)),
+            None => Step::CallModel,
         }
     }
 

@@ -15,16 +15,16 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
-use crate::client::request::Kind;
-use crate::client::{Failure, Request};
+use crate::agent::{Agent, Sent};
+use crate::client::Failure;
+use crate::client::classify::ProviderError;
 use crate::compact;
 use crate::event::{AssistantMessage, Author, Ending, Event, TurnFinished, UserMessage};
 use crate::message::{Reply, Usage};
 use crate::session::log::LogError;
 use crate::update::{TurnSummary, Update};
 use machine::{Fill, Finish, Input, Machine, Step};
-use model_call::{Answer, Audience};
+use model_call::{Answer, Ask};
 
 /// What a turn adds up besides its events.
 #[derive(Default)]
@@ -55,6 +55,7 @@ pub(crate) async fn run(
         if cancel.is_cancelled() {
             input = Input::Interrupted;
         }
+        agent.take_window();
         let step = machine.next(input, fill(agent));
         let result = match step {
             Step::Done(finish) => break finish,
@@ -110,17 +111,20 @@ async fn call_model(
     cancel: &CancellationToken,
 ) -> Result<Input, LogError> {
     let state = &agent.session.state;
-    let estimate =
-        crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
-    let step = state.step.saturating_add(1);
-    let id_prefix = format!("call_{}_{step}_", state.turn);
-    let request = Request {
-        body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
-        id_prefix: id_prefix.clone(),
-    };
-    match model_call::call(agent, (request, Audience::User), tally, cancel).await {
+    let tokens = state.size(agent.envelope.tools.len());
+    let sent = Sent { tokens, measured: state.is_measured() };
+    let estimate = tokens.max(state.estimated(agent.envelope.tools.len()));
+    let id_prefix = Ask::Step.id_prefix(agent);
+    match model_call::call(agent, Ask::Step, tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
-            agent.warn_if_server_cuts(estimate, reply.usage);
+            agent.warn_if_server_cuts(sent, reply.usage);
+            if !reply.tool_calls.is_empty() {
+                agent.ask_window();
+            }
+            if let Some(error) = ProviderError::of_full_window(&reply, agent.mind.window.tokens) {
+                tally.wasted.add(&reply.usage.unwrap_or_default());
+                return Ok(Input::Failed(error));
+            }
             if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
                 tally.answer.clear();
                 record_message(agent, reply, false)?;
@@ -132,7 +136,7 @@ async fn call_model(
         Err(Failure::Provider(error, partial)) => {
             tally.wasted.add(&partial.usage.unwrap_or_default());
             agent.learn_window(&error);
-            Ok(Input::Failed(error))
+            Ok(Input::Failed(error.with_size(estimate, agent.mind.window.tokens)))
         }
     }
 }
@@ -170,8 +174,8 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let message = AssistantMessage {
         turn: state.turn,
         step: state.step.saturating_add(1),
-        provider: agent.provider.clone(),
-        model: agent.envelope.model.clone(),
+        provider: agent.mind.provider.clone(),
+        model: agent.mind.name.clone(),
         reply,
         partial,
     };
@@ -182,14 +186,16 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 
 /// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
+    agent.take_window();
     let Finish { ending, detail, help } = finish;
+    let answered = tool_calls::answer_rest(agent);
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
     let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
-    let saved =
-        agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
+    let recorded = agent.session.record(Event::TurnFinished(finished));
+    let saved = answered.and(recorded).and_then(|_| agent.session.sync());
     if let Err(error) = saved {
         agent.show(Update::Warning(log_failed(&error)));
     }
@@ -201,9 +207,11 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         steps,
         usage,
         context: agent.session.state.size(agent.envelope.tools.len()),
-        window: agent.window.tokens,
+        window: agent.mind.window.tokens,
+        assumed: agent.mind.assumed_window(),
         duration: began.elapsed(),
         api_duration: tally.api,
+        jobs: agent.jobs.running().len(),
         denied: tally.denied,
         answer: tally.answer,
     };

@@ -39,7 +39,7 @@ impl Repeats {
         }
         let mut hasher = DefaultHasher::new();
         for call in calls {
-            (&call.name, &call.arguments).hash(&mut hasher);
+            (&call.name, plain(&call.arguments)).hash(&mut hasher);
         }
         self.recent.push(hasher.finish());
     }
@@ -66,6 +66,12 @@ impl Repeats {
         let Some(last) = newest_first.next() else { return 0 };
         1 + newest_first.take_while(|chunk| *chunk == last).count()
     }
+}
+
+/// Arguments without what makes no difference: white space, the order of names.
+fn plain(arguments: &str) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(arguments);
+    value.map_or_else(|_| arguments.to_owned(), |value| value.to_string())
 }
 
 #[cfg(test)]

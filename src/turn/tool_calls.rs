@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +20,8 @@ use crate::policy::{self, Decision};
 use crate::session::blobs;
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
-use crate::tools::snapshot::{self, Place, Watched};
+use crate::tools::shell::jobs;
+use crate::tools::snapshot::{self, Place, Watch, Watched};
 use crate::tools::{Effect, Journal, Outcome, ToolContext};
 use crate::update::{ToolShown, Update};
 
@@ -56,6 +57,25 @@ pub(crate) async fn run(
         run_batch(agent, batch, tally, cancel).await?;
     }
     Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
+}
+
+/// Answers the calls that are still open when a turn ends: the user interrupted, or a filter struck,
+/// before they could run. What waits for a disk to be written has its answer already.
+pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
+    if agent.session.has_backlog() {
+        return Ok(());
+    }
+    let calls: Vec<ToolCall> =
+        agent.session.state.unanswered().iter().map(|open| open.call.clone()).collect();
+    for call in calls {
+        let shown = prepare(agent, &call).shown;
+        let outcome =
+            Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
+        let watched = Watched::default();
+        let done = Finished { index: 0, outcome, duration: Duration::ZERO, watched };
+        record_outcome(agent, shown, done)?;
+    }
+    Ok(())
 }
 
 impl Plan {
@@ -247,8 +267,10 @@ impl Running {
         let journal = ChannelJournal { tx: self.announce.clone(), blobs: agent.blob_folder() };
         let workspace = Arc::clone(&agent.workspace);
         let known = Arc::clone(&agent.session.state.files);
+        let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
+        let jobs = Arc::clone(&agent.jobs);
         let cancel = self.cancel.clone();
         let runtime = tokio::runtime::Handle::current();
         let watch = Arc::clone(&agent.watch);
@@ -257,21 +279,17 @@ impl Running {
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
+                session_id: &session_id,
                 call_id: &call_id,
                 known: &known,
                 cancel: &cancel,
                 journal: &journal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                jobs: &jobs,
                 runtime: &runtime,
             };
-            let is_command = matches!(prepared.effect, Effect::Exec(_));
-            let run = || prepared.run_guarded(&context);
-            let ((outcome, duration), watched) = if is_command {
-                snapshot::around(&watch, &place, &context, run)
-            } else {
-                (run(), Watched::default())
-            };
+            let ((outcome, duration), watched) = run_watched(&watch, &place, prepared, &context);
             Finished { index, outcome, duration, watched }
         });
     }
@@ -321,8 +339,27 @@ impl Running {
     }
 }
 
+/// Runs a tool; if it is a command, with an eye on what it changes.
+fn run_watched(
+    watch: &Mutex<Watch>,
+    place: &Place,
+    prepared: Prepared,
+    context: &ToolContext<'_>,
+) -> ((Outcome, Duration), Watched) {
+    if !matches!(prepared.effect, Effect::Exec(_)) {
+        return (prepared.run_guarded(context), Watched::default());
+    }
+    let jobs = context.jobs.all().len();
+    let (done, mut watched) =
+        snapshot::around(watch, place, context, || prepared.run_guarded(context));
+    // A job goes on after the last look.
+    watched.blind |= context.jobs.all().len() > jobs;
+    (done, watched)
+}
+
 fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {
     let Finished { mut outcome, duration, watched, .. } = done;
+    outcome.content.push_str(&jobs::news(&agent.jobs));
     let masks = &agent.options.masks;
     masks.apply_to(&mut outcome.content);
     masks.apply_to(&mut outcome.summary);

@@ -36,7 +36,7 @@ pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// The line after a turn: steps, tokens, cache, context, time, cost. Unknown figures are left out.
+/// The line after a turn: steps, tokens, cache, context, time, cost, running jobs. Unknown figures are left out.
 pub fn usage(summary: &TurnSummary) -> String {
     let usage = &summary.usage;
     let mut parts = vec![count(summary.steps.into(), "step")];
@@ -48,10 +48,11 @@ pub fn usage(summary: &TurnSummary) -> String {
     parts.push(format!("{} out", tokens(usage.completion)));
     parts.push(match summary.window.and_then(|window| percent(summary.context, window)) {
         Some(share) => format!("context {share} %"),
-        None => format!("context {}", tokens(summary.context)),
+        None => format!("context {} of ~{}", tokens(summary.context), tokens(summary.assumed)),
     });
     parts.push(time(summary.duration));
     parts.extend(usage.cost.map(cost));
+    parts.extend((summary.jobs > 0).then(|| count(summary.jobs as u64, "job")));
     parts.join(" · ")
 }
 

@@ -23,6 +23,14 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// All levels, the lowest first.
+    pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
+
+    /// The level of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
     /// Its name in flags, files and on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +75,7 @@ pub fn fields(
         };
     }
     let Some(effort) = effort else { return Vec::new() };
-    let level = nearest(profile.levels, effort);
+    let level = nearest(profile.levels, effort).map(|name| profile.only_levels.nearest(name));
     match profile.effort {
         EffortStyle::None => Vec::new(),
         EffortStyle::ReasoningEffort => with_level(Vec::new(), level),
@@ -106,6 +114,9 @@ fn thinking(profile: &Profile) -> Vec<(&'static str, Value)> {
 }
 
 fn rule_with_tools(profile: &Profile, model: &str) -> Option<&'static WithTools> {
+    if profile.no_effort_with_tools {
+        return Some(&WithTools::ExplicitNone);
+    }
     if !matches!(profile.name, "openai" | "azure") {
         return None;
     }

@@ -65,7 +65,11 @@ fn rows_that_earlier_faults_were_about() {
     assert_eq!(row("kimi-code").replay, Replay::Always);
     assert_eq!(row("openrouter").replay, Replay::Details);
     assert_eq!(row("mistral").id_rule, IdRule::Mistral9);
-    assert!(!row("mistral").user_after_tool && !row("mistral").include_usage);
+    assert_eq!(
+        (row("mistral").turns, row("mistral").replay),
+        (Turns::NoUserAfterTool, Replay::Parts)
+    );
+    assert!(!row("mistral").include_usage);
     assert!(row("gemini").tool_name);
     assert_eq!(row("azure").auth, Auth::ApiKeyHeader);
 }
@@ -82,8 +86,8 @@ fn what_models_cost_and_hold() {
         completion: 500_000,
         ..Default::default()
     };
-    let cost = flash.price.unwrap().cost(&usage);
+    let cost = flash.price.cost(&usage);
     assert!((cost - (0.3 + 0.006 + 0.6)).abs() < 1e-9, "{cost}");
     let odd = crate::message::Usage { prompt: 1, cached: 5, ..Default::default() };
-    assert!(flash.price.unwrap().cost(&odd) < 1e-6, "more cached than sent");
+    assert!(flash.price.cost(&odd) < 1e-6, "more cached than sent");
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::client::profile::GENERIC;
+use crate::client::profile::{GENERIC, by_name};
 use crate::event::{
     ChangedBy, FileSeen, Restored, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage,
 };
@@ -99,7 +99,10 @@ fn finished() -> Event {
 }
 
 fn fold(events: &[Event]) -> State {
-    let mut state = State::new(&GENERIC);
+    fold_into(State::new(&GENERIC), events)
+}
+
+fn fold_into(mut state: State, events: &[Event]) -> State {
     for (index, event) in events.iter().enumerate() {
         state.apply(Record { seq: index as u64 + 1, at: String::new(), event: event.clone() });
     }
@@ -243,7 +246,12 @@ fn rewind(to_seq: u64, conversation: bool) -> Event {
 }
 
 fn change(before: &str, after: &str) -> Event {
+    change_by(ChangedBy::Tool, before, after)
+}
+
+fn change_by(by: ChangedBy, before: &str, after: &str) -> Event {
     Event::FileChange(FileChange {
+        by,
         call_id: "a".into(),
         path: "/a".into(),
         before: Some(before.into()),
@@ -310,18 +318,12 @@ fn a_rewind_of_files_alone_keeps_the_conversation() {
 
 #[test]
 fn what_a_command_changed_is_not_known_to_the_model() {
-    let by_command = |before: &str, after: &str| match change(before, after) {
-        Event::FileChange(change) => {
-            Event::FileChange(FileChange { by: ChangedBy::Command, ..change })
-        }
-        other => other,
-    };
     let known = |events: &[Event]| fold(events).files.get(&PathBuf::from("/a")).cloned();
-    let mut events = vec![user(1, "one"), by_command("old", "new")];
+    let mut events = vec![user(1, "one"), change_by(ChangedBy::Command, "old", "new")];
     assert_eq!(known(&events), None);
     events.push(change("new", "newer"));
     assert_eq!(known(&events).as_deref(), Some("newer"));
-    events.push(by_command("newer", "newest"));
+    events.push(change_by(ChangedBy::Command, "newer", "newest"));
     assert_eq!(known(&events).as_deref(), Some("newer"));
     // The content before the command was never shown.
     events.push(rewind(1, true));
@@ -384,6 +386,26 @@ proptest! {
         prop_assert_eq!(replayed, fold(&events));
     }
 
+    /// Whoever reads the history, and whenever that changes: it is as if it had always been so.
+    #[test]
+    fn another_reader_gets_what_a_replay_gives_it(
+        events in prop::collection::vec(event(), 0..30),
+        at in 0..30_usize,
+        name in prop::sample::select(vec!["mistral", "deepseek", "gemini", "openrouter", "anthropic"]),
+    ) {
+        let profile = by_name(name).unwrap();
+        let reader = || Speaker { provider: name.to_owned(), model: "m".to_owned() };
+        let at = at.min(events.len());
+        let mut live = fold(&events[..at]);
+        live.set_reader(profile, reader());
+        for (index, event) in events.iter().enumerate().skip(at) {
+            live.apply(Record { seq: index as u64 + 1, at: String::new(), event: event.clone() });
+        }
+        let mut replayed = State::new(profile);
+        replayed.set_reader(profile, reader());
+        prop_assert_eq!(live, fold_into(replayed, &events));
+    }
+
     /// A request begins with the bytes of the one before, unless something was replaced.
     #[test]
     fn requests_grow_at_their_end(events in prop::collection::vec(event(), 1..30)) {
@@ -410,4 +432,78 @@ proptest! {
         }
         prop_assert_eq!(sum, state.encoded().all().len());
     }
+}
+
+/// A reply of a model that thinks and signs its call.
+fn thoughtful(model: &str) -> Event {
+    let call = ToolCall {
+        id: "c".to_owned(),
+        name: "read".to_owned(),
+        arguments: "{}".to_owned(),
+        extra_content: Some(json!({"signature": "s"})),
+        ..ToolCall::default()
+    };
+    Event::AssistantMessage(AssistantMessage {
+        turn: 1,
+        step: 1,
+        provider: "p".to_owned(),
+        model: model.to_owned(),
+        reply: Reply {
+            reasoning: "hm".to_owned(),
+            reasoning_field: Some("reasoning".to_owned()),
+            tool_calls: vec![call],
+            usage: Some(Usage { prompt: 100, completion: 10, ..Usage::default() }),
+            ..Reply::default()
+        },
+        partial: false,
+    })
+}
+
+#[test]
+fn reasoning_and_signatures_are_for_the_model_that_wrote_them() {
+    let reader = |model: &str| Speaker { provider: "p".to_owned(), model: model.to_owned() };
+    let events = [user(1, "go"), thoughtful("one"), result("c", "1")];
+    let mut state = fold(&events);
+    state.set_reader(&GENERIC, reader("one"));
+    let own = state.encoded().all().to_vec();
+    assert_eq!(messages(&state)[1]["reasoning"], "hm");
+    assert_eq!(messages(&state)[1]["tool_calls"][0]["extra_content"]["signature"], "s");
+    state.set_reader(&GENERIC, reader("two"));
+    let foreign = messages(&state);
+    assert_eq!(foreign[1].get("reasoning"), None);
+    assert_eq!(foreign[1]["tool_calls"][0].get("extra_content"), None);
+    assert_eq!(foreign[1]["tool_calls"][0]["id"], "c");
+    state.set_reader(&GENERIC, reader("one"));
+    assert_eq!(state.encoded().all(), own, "going back gives the old bytes");
+}
+
+#[test]
+fn replay_for_a_reader_equals_what_was_live() {
+    let reader = || Speaker { provider: "p".to_owned(), model: "two".to_owned() };
+    let events = [user(1, "go"), thoughtful("one"), result("c", "1")];
+    let mut live = fold(&events);
+    live.set_reader(&GENERIC, reader());
+    let mut replayed = State::new(&GENERIC);
+    replayed.set_reader(&GENERIC, reader());
+    for (index, event) in events.into_iter().enumerate() {
+        replayed.apply(Record { seq: index as u64 + 1, at: String::new(), event });
+    }
+    assert_eq!(replayed, live);
+    assert!(live.is_measured(), "another model's report is still the best there is");
+}
+
+#[test]
+fn the_effort_outlives_replies_but_not_its_end() {
+    let changed = |effort: Option<&str>| {
+        Event::ModelChanged(ModelChanged {
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            effort: effort.map(str::to_owned),
+        })
+    };
+    let effort = |events: &[Event]| fold(events).model.and_then(|model| model.effort);
+    let mut events = vec![changed(Some("high")), user(1, "go"), assistant("done", &[])];
+    assert_eq!(effort(&events).as_deref(), Some("high"));
+    events.push(changed(None));
+    assert_eq!(effort(&events), None);
 }

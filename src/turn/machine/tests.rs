@@ -189,6 +189,21 @@ fn what_the_work_rests_on_is_cut_only_when_it_cannot_go_on() {
 }
 
 #[test]
+fn what_did_not_help_in_time_does_not_keep_the_rest_from_being_tried() {
+    let mut machine = machine();
+    let script = vec![
+        (Input::Started, DUE),
+        (Input::NotCompacted, DUE),
+        (Input::NotCompacted, DUE),
+        (calls("{}"), DUE),
+    ];
+    assert_eq!(run(&mut machine, script), Step::RunTools);
+    let cut_all = Step::Compact(Trigger::Auto, Means::CutAll);
+    assert_eq!(machine.next(Input::ToolsDone, FULL), cut_all);
+    assert_eq!(machine.next(Input::Compacted, CALM), Step::CallModel);
+}
+
+#[test]
 fn summaries_that_fail_are_not_asked_for_again_and_again() {
     let mut machine = machine();
     let mut step = machine.next(Input::Started, DUE);

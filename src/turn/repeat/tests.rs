@@ -34,6 +34,17 @@ fn verdicts() {
 }
 
 #[test]
+fn the_same_call_written_differently_is_the_same() {
+    let mut repeats = Repeats::default();
+    let ways = [r#"{"a":1,"b":"x y"}"#, r#"{"b": "x y", "a": 1}"#, "{ \"a\":1,\n\"b\":\"x y\" }"];
+    let verdicts = (0..8).map(|round| {
+        repeats.add(&call(ways[round % ways.len()]));
+        repeats.verdict()
+    });
+    assert_eq!(verdicts.last(), Some(Verdict::Stop(8)));
+}
+
+#[test]
 fn several_calls_in_a_reply_count_together() {
     let mut repeats = Repeats::default();
     for number in 0..8 {

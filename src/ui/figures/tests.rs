@@ -48,7 +48,7 @@ fn the_line_after_a_turn() {
     summary.window = None;
     summary.steps = 1;
     summary.usage = Usage { cost: Some(1.5), ..Usage::default() };
-    assert_eq!(usage(&summary), "1 step · 0 in · 0 out · context 12k · 14 s · $1.50");
+    assert_eq!(usage(&summary), "1 step · 0 in · 0 out · context 12k of ~128k · 14 s · $1.50");
 }
 
 #[test]

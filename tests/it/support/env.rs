@@ -90,6 +90,11 @@ impl Env {
         self.root.path().canonicalize().expect("a real path")
     }
 
+    /// Leaves everything where it is when the test is over, to be looked at.
+    pub fn keep(&mut self) {
+        self.root.disable_cleanup(true);
+    }
+
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
@@ -344,6 +349,11 @@ impl Running {
     pub fn kill(mut self) {
         self.child.kill().expect("xsh is alive");
         self.child.wait().expect("xsh is waited for");
+    }
+
+    /// What has come out so far.
+    pub fn stdout_so_far(&self) -> String {
+        self.stdout.text()
     }
 
     /// What has come out so far.
