@@ -74,13 +74,13 @@ fn command(watch: &Mutex<Watch>, root: &Path, run: impl FnOnce()) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = ToolContext {
         workspace: &Workspace { root: root.to_path_buf(), extra: Vec::new() },
+        session_id: "s",
         call_id: "bench",
         known: &BTreeMap::new(),
         cancel: &CancellationToken::new(),
         journal: &NoJournal,
         output_dir: root,
         hidden_env: &[],
-        session_id: "bench",
         jobs: &xsh::jobs::Jobs::default(),
         runtime: runtime.handle(),
     };

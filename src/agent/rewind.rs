@@ -129,8 +129,8 @@ fn coverage(unwatched: usize) -> String {
         0 => format!(
             "changes by commands are put back too, except in ignored folders and in files over {limit}"
         ),
-        1 => "what 1 command changed is not put back: it was not kept".to_owned(),
-        more => format!("what {more} commands changed is not put back: it was not kept"),
+        1 => "what 1 command changed was not all kept, and is not all put back".to_owned(),
+        more => format!("what {more} commands changed was not all kept, and is not all put back"),
     }
 }
 
@@ -147,7 +147,9 @@ mod tests {
             (
                 Scope::Both,
                 Files { restored: 2, left: left(), unwatched: 0 },
-                format!("back before \"x\"; 2 files put back\nleft alone: /a: it is too large{covered}"),
+                format!(
+                    "back before \"x\"; 2 files put back\nleft alone: /a: it is too large{covered}"
+                ),
             ),
             (
                 Scope::Both,
@@ -157,8 +159,8 @@ mod tests {
             (
                 Scope::Files,
                 Files { restored: 1, left: Vec::new(), unwatched: 1 },
-                "files as before \"x\"; 1 file put back\nwhat 1 command changed is not put back: it \
-                 was not kept"
+                "files as before \"x\"; 1 file put back\nwhat 1 command changed was not \
+                 all kept, and is not all put back"
                     .to_owned(),
             ),
             (

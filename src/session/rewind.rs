@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::blobs;
 use super::state::State;
-use crate::event::{FileChange, LINK_MODE, Restored};
+use crate::event::{ChangedBy, FileChange, LINK_MODE, Restored};
 use crate::hash;
 use crate::tools::save;
 
@@ -69,8 +69,9 @@ fn earlier(
     }
     let after = Some(last.after.as_str()).filter(|after| *after != save::ABSENT);
     // The last change may have been announced only, by a run that was killed.
-    let undone = is(now.as_ref(), last.before.as_deref(), last.mode);
-    if !undone && !is(now.as_ref(), after, last.mode_after) {
+    let not_done =
+        last.by == ChangedBy::Tool && is(now.as_ref(), last.before.as_deref(), last.mode);
+    if !not_done && !is(now.as_ref(), after, last.mode_after) {
         return Err("somebody else has changed it since".to_owned());
     }
     if changes.windows(2).any(|pair| matches!(pair, [one, next] if !follows(one, next))) {
@@ -142,22 +143,8 @@ fn restore_one(session_id: &str, file: &Restored, blobs: Option<&Path>) -> Resul
         // What is taken away is not lost either.
         blobs::keep(folder, &now.sha256, &now.content).map_err(|error| format!("{error:#}"))?;
     }
-    put(session_id, file, now.as_ref(), blobs)
-}
-
-fn put(
-    session_id: &str,
-    file: &Restored,
-    now: Option<&Found>,
-    blobs: Option<&Path>,
-) -> Result<(), String> {
-    let path = Path::new(&file.path);
     let said = |error: io::Error| error.to_string();
-    if let (Some(now), Some(mode)) = (now, file.mode)
-        && Some(&now.sha256) == file.sha256.as_ref()
-        && now.mode != LINK_MODE
-        && mode != LINK_MODE
-    {
+    if let Some(mode) = now.and_then(|now| only_mode(file, &now)) {
         return fs::set_permissions(path, Permissions::from_mode(mode)).map_err(said);
     }
     let kept = file.sha256.as_ref().zip(blobs).map(|(hash, folder)| folder.join(hash));
@@ -167,6 +154,12 @@ fn put(
         return Err("the content that was kept is damaged".to_owned());
     }
     save::put_back(session_id, path, content.as_deref(), file.mode).map_err(said)
+}
+
+/// The mode to put back, where nothing else is different.
+fn only_mode(file: &Restored, now: &Found) -> Option<u32> {
+    let same = Some(&now.sha256) == file.sha256.as_ref();
+    file.mode.filter(|mode| same && *mode != LINK_MODE && now.mode != LINK_MODE)
 }
 
 #[cfg(test)]
@@ -213,6 +206,7 @@ mod tests {
             ("A>- ->C", "C", Ok("A")),
             // Announced, but not done.
             ("A>B A>C", "C", Ok("A")),
+            ("A>B B>C", "B", Ok("A")),
             ("A>B C>D", "D", Err(between)),
             ("A>- C>D", "D", Err(between)),
             ("Z>B", "B", Err(not_kept)),

@@ -169,9 +169,14 @@ pub fn put_back(
         return Err(io::Error::other("a link lies on the way there"));
     }
     if mode == Some(LINK_MODE) {
-        return put_link(session_id, path, OsStr::from_bytes(content));
+        let target = OsStr::from_bytes(content);
+        let link = temporary(session_id, path, |builder, folder| {
+            builder.make_in(folder, |path| symlink(target, path))
+        })?;
+        link.persist(path)?;
+        return Ok(());
     }
-    let mut file = temporary(session_id, path, 0o600)?;
+    let mut file = temporary_file(session_id, path, 0o600)?;
     file.write_all(content)?;
     file.as_file().set_permissions(Permissions::from_mode(mode.unwrap_or(0o644)))?;
     file.as_file().sync_all()?;
@@ -206,7 +211,7 @@ fn write_temporary(
 ) -> io::Result<(NamedTempFile, Vec<String>)> {
     // A new file gets what the umask leaves; a replacement stays private until it has its mode.
     let first_mode = if before.is_some() { 0o600 } else { 0o666 };
-    let mut file = temporary(session_id, target, first_mode)?;
+    let mut file = temporary_file(session_id, target, first_mode)?;
     file.write_all(after)?;
     let notes = match before {
         Some(before) => keep_attributes(target, file.as_file(), &before.meta)?,
@@ -216,22 +221,22 @@ fn write_temporary(
     Ok((file, notes))
 }
 
-fn put_link(session_id: &str, path: &Path, target: &OsStr) -> io::Result<()> {
-    let prefix = leftovers::temporary_prefix(session_id);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    builder.make_in(folder, |made| symlink(target, made))?.persist(path)?;
-    Ok(())
+/// An empty file beside another, to take its place.
+fn temporary_file(session_id: &str, target: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let mode = Permissions::from_mode(mode);
+    temporary(session_id, target, |builder, folder| builder.permissions(mode).tempfile_in(folder))
 }
 
-/// An empty file beside another, under a name by which it is known if it is left behind.
-fn temporary(session_id: &str, target: &Path, mode: u32) -> io::Result<NamedTempFile> {
+/// Makes something beside a file, under a name by which it is known if it is left behind.
+fn temporary<T>(
+    session_id: &str,
+    target: &Path,
+    make: impl FnOnce(&mut tempfile::Builder<'_, '_>, &Path) -> io::Result<T>,
+) -> io::Result<T> {
     let prefix = leftovers::temporary_prefix(session_id);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    builder.permissions(Permissions::from_mode(mode)).tempfile_in(folder)
+    make(&mut builder, target.parent().unwrap_or(Path::new("/")))
 }
 
 fn keep_attributes(target: &Path, file: &File, old: &Metadata) -> io::Result<Vec<String>> {

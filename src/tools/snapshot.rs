@@ -86,6 +86,8 @@ pub struct Watch {
     late: u32,
     kept: u64,
     told: BTreeSet<String>,
+    /// What is to be told with the next result.
+    notes: Vec<String>,
 }
 
 #[derive(Default)]
@@ -115,12 +117,11 @@ pub fn around<T>(
 ) -> (T, Watched) {
     // Not held while the command runs: one that hangs must not block the next.
     let lock = || watch.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut watched = lock().before(place, context);
+    let ready = lock().before(place, context);
     let done = run();
-    if !watched.blind {
-        watched = lock().after(place, context);
-    }
-    (done, watched)
+    let mut watch = lock();
+    let blind = !(ready && watch.after(place, context));
+    (done, Watched { blind, notes: std::mem::take(&mut watch.notes) })
 }
 
 impl Default for Watch {
@@ -138,12 +139,13 @@ impl Watch {
             late: 0,
             kept: 0,
             told: BTreeSet::new(),
+            notes: Vec::new(),
         }
     }
 
-    fn before(&mut self, place: &Place, context: &ToolContext<'_>) -> Watched {
-        let mut watched = Watched { blind: true, notes: Vec::new() };
-        let Some(folder) = &place.folder else { return watched };
+    /// Looks before a command. False if nobody will know what it changes.
+    fn before(&mut self, place: &Place, context: &ToolContext<'_>) -> bool {
+        let Some(folder) = &place.folder else { return false };
         if *folder != self.folder {
             *self = Self {
                 folder: folder.clone(),
@@ -151,27 +153,25 @@ impl Watch {
                 ..Self::within(self.limits)
             };
         }
-        if let Some(mut snapshot) = self.open(&mut watched.notes) {
-            let seen = snapshot.look(self, context, context.cancel);
-            watched.blind = seen.is_err();
-            self.settle(snapshot, seen.err(), &mut watched.notes);
-        }
-        watched
+        let Some(mut snapshot) = self.open() else { return false };
+        let seen = snapshot.look(self, context, context.cancel);
+        let ready = seen.is_ok();
+        self.settle(snapshot, seen.err());
+        ready
     }
 
-    fn after(&mut self, place: &Place, context: &ToolContext<'_>) -> Watched {
-        let mut watched = Watched { blind: true, notes: Vec::new() };
-        let Sight::Open(mut snapshot) = std::mem::take(&mut self.sight) else { return watched };
+    /// Looks after a command and notes what it changed. False if not all of it is in the log.
+    fn after(&mut self, place: &Place, context: &ToolContext<'_>) -> bool {
+        let Sight::Open(mut snapshot) = std::mem::take(&mut self.sight) else { return false };
         let began = snapshot.began;
         // An interrupted command has had its effects too.
         let seen = snapshot.look(self, context, &CancellationToken::new());
-        if let Ok(old) = &seen {
+        let noted = seen.as_ref().is_ok_and(|old| {
             let found = changes::diff(old, &snapshot.index, began);
-            watched.blind =
-                !self.record((&snapshot.pack, &found), place, context, &mut watched.notes);
-        }
-        self.settle(snapshot, seen.err(), &mut watched.notes);
-        watched
+            self.record(&snapshot.pack, &found, place, context)
+        });
+        self.settle(snapshot, seen.err());
+        noted
     }
 
     /// The folder that holds the session.
@@ -180,7 +180,7 @@ impl Watch {
     }
 
     /// What was known, or an empty start; none once the workspace is beyond the limits.
-    fn open(&mut self, notes: &mut Vec<String>) -> Option<Snapshot> {
+    fn open(&mut self) -> Option<Snapshot> {
         match std::mem::take(&mut self.sight) {
             Sight::Off => {
                 self.sight = Sight::Off;
@@ -195,82 +195,77 @@ impl Watch {
         match Pack::new(self.beside()) {
             Ok(pack) => Some(Snapshot { pack, index: Index::new(), began: 0 }),
             Err(error) => {
-                self.turn_off(&look::cannot_keep(&error), notes);
+                self.turn_off(&look::cannot_keep(&error));
                 None
             }
         }
     }
 
-    fn settle(&mut self, snapshot: Snapshot, blind: Option<Blind>, notes: &mut Vec<String>) {
+    fn settle(&mut self, snapshot: Snapshot, blind: Option<Blind>) {
         match blind {
             None | Some(Blind::Cancelled) => self.sight = Sight::Open(snapshot),
-            Some(Blind::Unable(why)) => self.turn_off(&why, notes),
+            Some(Blind::Unable(why)) => self.turn_off(&why),
             Some(Blind::Late) => {
                 self.late += 1;
                 let late = format!("looking at its files takes more than {:?}", self.limits.time);
                 if self.late >= self.limits.late {
-                    self.turn_off(&late, notes);
+                    self.turn_off(&late);
                 } else {
                     self.sight = Sight::Open(snapshot);
                     let note = format!("what this command changes cannot be undone: {late}");
-                    self.tell(note, notes);
+                    self.tell(note);
                 }
             }
         }
     }
 
-    fn turn_off(&mut self, why: &str, notes: &mut Vec<String>) {
+    fn turn_off(&mut self, why: &str) {
         self.sight = Sight::Off;
         let note = format!("what commands change in this workspace cannot be undone: {why}");
-        self.tell(note, notes);
+        self.tell(note);
     }
 
-    fn tell(&mut self, note: String, notes: &mut Vec<String>) {
+    fn tell(&mut self, note: String) {
         if self.told.insert(note.clone()) {
-            notes.push(note);
+            self.notes.push(note);
         }
     }
 
     /// Notes each change in the log. False if not all of them are there.
     fn record(
         &mut self,
-        (pack, found): (&Pack, &Changes<'_>),
+        pack: &Pack,
+        found: &Changes<'_>,
         place: &Place,
         context: &ToolContext<'_>,
-        notes: &mut Vec<String>,
     ) -> bool {
         if !found.beyond.is_empty() {
             let limit = size(self.limits.file);
             let note = format!(
                 "what commands do to files over {limit}, or unreadable ones, cannot be undone"
             );
-            self.tell(note, notes);
+            self.tell(note);
         }
         let room = self.limits.changes.saturating_sub(place.changes);
         let failed = found.known.iter().take(room).find_map(|change| {
-            let content = self.content_before(pack, change, notes);
+            let content = self.content_before(pack, change);
             context.journal.file_change(event(change, context), content.as_deref()).err()
         });
         if let Some(why) = &failed {
-            self.tell(format!("what this command changed cannot be undone: {why}"), notes);
+            self.tell(format!("what this command changed cannot be undone: {why}"));
         } else if found.known.len() > room {
             let note = format!(
                 "commands have made more than {} changes in this session; further ones \
                  cannot be undone",
                 self.limits.changes
             );
-            self.tell(note, notes);
+            self.tell(note);
         }
         failed.is_none() && found.known.len() <= room
     }
 
     /// What is to be kept for undo, within the session's room.
-    fn content_before(
-        &mut self,
-        pack: &Pack,
-        (_, old, _): &Change<'_>,
-        notes: &mut Vec<String>,
-    ) -> Option<Vec<u8>> {
+    fn content_before(&mut self, pack: &Pack, (_, old, _): &Change<'_>) -> Option<Vec<u8>> {
         let old = (*old)?;
         if blobs(&self.folder).join(&old.sha256).exists() {
             return None;
@@ -282,7 +277,7 @@ impl Watch {
                 "commands have changed more than {limit} of files in this session; further ones are \
                  not kept for undo"
             );
-            self.tell(note, notes);
+            self.tell(note);
             return None;
         }
         self.kept = kept;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -21,7 +21,7 @@ use crate::session::blobs;
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
 use crate::tools::shell::jobs;
-use crate::tools::snapshot::{self, Place, Watched};
+use crate::tools::snapshot::{self, Place, Watch, Watched};
 use crate::tools::{Effect, Journal, Outcome, ToolContext};
 use crate::update::{ToolShown, Update};
 
@@ -71,7 +71,9 @@ pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
         let shown = prepare(agent, &call).shown;
         let outcome =
             Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
-        record_outcome(agent, shown, Finished::at_once(0, outcome))?;
+        let watched = Watched::default();
+        let done = Finished { index: 0, outcome, duration: Duration::ZERO, watched };
+        record_outcome(agent, shown, done)?;
     }
     Ok(())
 }
@@ -235,13 +237,6 @@ struct Finished {
     watched: Watched,
 }
 
-impl Finished {
-    /// The outcome of a call for which nothing ran.
-    fn at_once(index: usize, outcome: Outcome) -> Self {
-        Self { index, outcome, duration: Duration::ZERO, watched: Watched::default() }
-    }
-}
-
 impl Running {
     fn new(cancel: &CancellationToken) -> Self {
         let (announce, journal) = mpsc::unbounded_channel();
@@ -255,13 +250,15 @@ impl Running {
     }
 
     fn answer(&mut self, index: usize, outcome: Outcome) {
-        self.outcomes.push(Finished::at_once(index, outcome));
+        let watched = Watched::default();
+        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO, watched });
     }
 
     /// Answers for a tool that may have done anything.
     fn lose(&mut self, index: usize, why: &str) {
         let watched = Watched { blind: true, notes: Vec::new() };
-        self.outcomes.push(Finished { watched, ..Finished::at_once(index, Outcome::error(why)) });
+        let outcome = Outcome::error(why);
+        self.outcomes.push(Finished { index, outcome, duration: Duration::ZERO, watched });
     }
 
     /// Starts a tool on a blocking thread.
@@ -292,13 +289,7 @@ impl Running {
                 jobs: &jobs,
                 runtime: &runtime,
             };
-            let is_command = matches!(prepared.effect, Effect::Exec(_));
-            let run = || prepared.run_guarded(&context);
-            let ((outcome, duration), watched) = if is_command {
-                snapshot::around(&watch, &place, &context, run)
-            } else {
-                (run(), Watched::default())
-            };
+            let ((outcome, duration), watched) = run_watched(&watch, &place, prepared, &context);
             Finished { index, outcome, duration, watched }
         });
     }
@@ -346,6 +337,24 @@ impl Running {
             ),
         }
     }
+}
+
+/// Runs a tool; if it is a command, with an eye on what it changes.
+fn run_watched(
+    watch: &Mutex<Watch>,
+    place: &Place,
+    prepared: Prepared,
+    context: &ToolContext<'_>,
+) -> ((Outcome, Duration), Watched) {
+    if !matches!(prepared.effect, Effect::Exec(_)) {
+        return (prepared.run_guarded(context), Watched::default());
+    }
+    let jobs = context.jobs.all().len();
+    let (done, mut watched) =
+        snapshot::around(watch, place, context, || prepared.run_guarded(context));
+    // A job goes on after the last look.
+    watched.blind |= context.jobs.all().len() > jobs;
+    (done, watched)
 }
 
 fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {

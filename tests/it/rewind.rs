@@ -326,6 +326,18 @@ fn what_is_not_covered_is_said() {
     pty.wait_for("Done.");
     pty.settle();
     pty.line("/undo");
-    pty.wait_for("what 1 command changed is not put back");
+    pty.wait_for("what 1 command changed was not all kept");
     assert_eq!(env.log().result("c")["unwatched"], true);
+}
+
+#[test]
+fn a_job_is_said_to_go_on_unwatched() {
+    let start = call("c", "shell", json!({"command": "sleep 600", "background": true}));
+    let provider = turns([vec![shell("s", "echo two > a.txt"), start]]);
+    let env = Env::new(&provider);
+    env.write("a.txt", "one\n");
+    let _ = env.ask("start it");
+    let screen = tell(&env, "/undo", "what 1 command changed was not all kept");
+    assert!(screen.contains("1 file put back"), "{screen}");
+    assert_eq!(env.text("a.txt"), "one\n");
 }

@@ -13,6 +13,7 @@ fn change(seq: u64, call_id: &str, path: &Path) -> Vec<u8> {
         Event::FileChange(FileChange {
             call_id: call_id.to_owned(),
             path: path.display().to_string(),
+            after: String::new(),
             ..FileChange::default()
         }),
     )

@@ -246,7 +246,12 @@ fn rewind(to_seq: u64, conversation: bool) -> Event {
 }
 
 fn change(before: &str, after: &str) -> Event {
+    change_by(ChangedBy::Tool, before, after)
+}
+
+fn change_by(by: ChangedBy, before: &str, after: &str) -> Event {
     Event::FileChange(FileChange {
+        by,
         call_id: "a".into(),
         path: "/a".into(),
         before: Some(before.into()),
@@ -313,16 +318,12 @@ fn a_rewind_of_files_alone_keeps_the_conversation() {
 
 #[test]
 fn what_a_command_changed_is_not_known_to_the_model() {
-    let by_command = |before: &str, after: &str| {
-        let Event::FileChange(change) = change(before, after) else { panic!("a change") };
-        Event::FileChange(FileChange { by: ChangedBy::Command, ..change })
-    };
     let known = |events: &[Event]| fold(events).files.get(&PathBuf::from("/a")).cloned();
-    let mut events = vec![user(1, "one"), by_command("old", "new")];
+    let mut events = vec![user(1, "one"), change_by(ChangedBy::Command, "old", "new")];
     assert_eq!(known(&events), None);
     events.push(change("new", "newer"));
     assert_eq!(known(&events).as_deref(), Some("newer"));
-    events.push(by_command("newer", "newest"));
+    events.push(change_by(ChangedBy::Command, "newer", "newest"));
     assert_eq!(known(&events).as_deref(), Some("newer"));
     // The content before the command was never shown.
     events.push(rewind(1, true));
