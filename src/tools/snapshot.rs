@@ -168,7 +168,7 @@ impl Watch {
         if let Ok(old) = &seen {
             let found = changes::diff(old, &snapshot.index, began);
             watched.blind =
-                !self.record(&snapshot.pack, &found, place, context, &mut watched.notes);
+                !self.record((&snapshot.pack, &found), place, context, &mut watched.notes);
         }
         self.settle(snapshot, seen.err(), &mut watched.notes);
         watched
@@ -234,8 +234,7 @@ impl Watch {
     /// Notes each change in the log. False if not all of them are there.
     fn record(
         &mut self,
-        pack: &Pack,
-        found: &Changes<'_>,
+        (pack, found): (&Pack, &Changes<'_>),
         place: &Place,
         context: &ToolContext<'_>,
         notes: &mut Vec<String>,

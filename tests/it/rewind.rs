@@ -192,7 +192,9 @@ fn undo_takes_back_what_commands_changed() {
     let env = Env::new(&provider);
     let folders: Vec<String> = (0..COMMANDS.len()).map(|index| index.to_string()).collect();
     let trees = || folders.iter().map(|folder| tree(&env.path(folder))).collect::<Vec<_>>();
-    folders.iter().for_each(|folder| fill(&env, folder));
+    for folder in &folders {
+        fill(&env, folder);
+    }
     let before = trees();
     let _ = env.ask("do it");
     let after = trees();

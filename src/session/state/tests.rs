@@ -313,11 +313,9 @@ fn a_rewind_of_files_alone_keeps_the_conversation() {
 
 #[test]
 fn what_a_command_changed_is_not_known_to_the_model() {
-    let by_command = |before: &str, after: &str| match change(before, after) {
-        Event::FileChange(change) => {
-            Event::FileChange(FileChange { by: ChangedBy::Command, ..change })
-        }
-        other => other,
+    let by_command = |before: &str, after: &str| {
+        let Event::FileChange(change) = change(before, after) else { panic!("a change") };
+        Event::FileChange(FileChange { by: ChangedBy::Command, ..change })
     };
     let known = |events: &[Event]| fold(events).files.get(&PathBuf::from("/a")).cloned();
     let mut events = vec![user(1, "one"), by_command("old", "new")];

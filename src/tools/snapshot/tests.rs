@@ -113,7 +113,7 @@ fn each_kind_of_change_is_noted() {
         }
         // What is brought to light must be older than the look.
         std::thread::sleep(Duration::from_millis(5));
-        assert_eq!(watching.command(|f| run(f)), Watched::default(), "{what}");
+        assert_eq!(watching.command(run), Watched::default(), "{what}");
         assert_eq!(watching.noted(), expected, "{what}");
     }
 }
@@ -215,8 +215,8 @@ fn a_large_file_is_left_out_and_a_full_store_keeps_no_more() {
     watching.files.put("a", "one");
     let beyond = "what commands do to files over 3 bytes, or unreadable ones, cannot be undone";
     let noted = |watched: Watched| (watched.notes, watching.noted());
-    assert_eq!(noted(watching.command(put("large", "4321"))), (vec![beyond.into()], "".into()));
-    assert_eq!(noted(watching.command(put("large", "1"))), (Vec::new(), "".into()));
+    assert_eq!(noted(watching.command(put("large", "4321"))), (vec![beyond.into()], String::new()));
+    assert_eq!(noted(watching.command(put("large", "1"))), (Vec::new(), String::new()));
     assert_eq!(noted(watching.command(put("a", "two"))).1, "a one 644>644");
     let full = "commands have changed more than 4 bytes of files in this session; further ones are \
                 not kept for undo";
