@@ -18,14 +18,16 @@ pub fn negotiate(error: &ProviderError, profile: &Profile, base_url: &str) -> Op
     if matches!(status, 404 | 405) && error.kind == ErrorKind::NotAnApi {
         return (!profile.below_v1 && !is_versioned(base_url)).then_some(Adjustment::BelowV1);
     }
-    if error.kind != ErrorKind::InvalidRequest || !matches!(status, 400 | 422 | 500) {
+    let refused = error.kind == ErrorKind::InvalidRequest && matches!(status, 400 | 422);
+    let failed = error.kind == ErrorKind::Server && status == 500;
+    if !refused && !failed {
         return None;
     }
     let text = error.message.to_lowercase();
     let words: Vec<&str> = words(&text).collect();
     let said = Said { text: &text, words: &words };
     // A fault of the server itself is not about the request, except where a template says so.
-    if status == 500 {
+    if failed {
         return said.turns(profile).or_else(|| said.grammar());
     }
     RULES.iter().find_map(|rule| rule(&said, profile))

@@ -45,6 +45,30 @@ fn a_change_is_told() {
 }
 
 #[test]
+fn a_template_that_wants_turns_gets_them_whatever_its_status() {
+    for status in [400, 500] {
+        let provider = Provider::answering(move |request| {
+            let two = |pair: &[serde_json::Value]| pair.iter().all(|m| m["role"] == "user");
+            if request.messages().windows(2).any(two) {
+                return Reply::error(status, "Conversation roles must alternate user/assistant");
+            }
+            match request.last() {
+                "stop" => Reply::silence(),
+                _ => Reply::text("Fine."),
+            }
+        });
+        let env = Env::new(&provider);
+        let running = env.begin("stop");
+        provider.wait_for_requests(1);
+        running.interrupt();
+        let _ = running.wait();
+        let _ = env.go_on("and now?");
+        assert_eq!(provider.last_request().roles(), "user assistant user", "{status}");
+        assert_eq!(provider.requests().len(), 3, "{status}");
+    }
+}
+
+#[test]
 fn a_cache_that_is_lost_is_said() {
     let provider = Provider::answering(|request| {
         let lacks = |m: &serde_json::Value| {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -53,7 +53,7 @@ impl Secure {
     }
 }
 
-fn path(path: &PathBuf) -> &str {
+fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::{Env, KEY, Output};
 use crate::support::provider::Provider;
+use crate::support::pty::{Pty, key};
 use crate::support::reply::Reply;
 
 const QUICK: &str = "[retry]\nmax_attempts = 3\nmax_wait = 0.1\n";
@@ -149,4 +150,30 @@ fn an_error_of_the_provider_is_inert_and_short() {
     let output = turn(&provider, QUICK).expect_code(1);
     assert_silent_on(&output.stderr, &["\u{1b}", "\u{7}"]);
     assert!(output.stderr.len() < 4000, "{} bytes of error", output.stderr.len());
+}
+
+#[test]
+fn the_wait_is_counted_down_on_screen_and_can_be_interrupted() {
+    let provider = Provider::start([
+        Reply::error(429, "slow down").header("Retry-After", "45"),
+        Reply::text("Here again."),
+    ]);
+    let env = Env::new(&provider);
+    let mut pty = Pty::xsh(&env, &[]);
+    pty.settle();
+    pty.line("go");
+    let left = |screen: &str| -> Option<u64> {
+        screen.split("asking again in ").last()?.split(' ').next()?.parse().ok()
+    };
+    let first = pty.wait_for_screen("the countdown", |screen| left(screen).is_some());
+    let first = left(&first).expect("seconds");
+    assert!((20..=46).contains(&first), "{first}");
+    pty.wait_for_screen("a smaller number", |screen| left(screen).is_some_and(|now| now < first));
+    pty.send(key::CTRL_C);
+    pty.settle();
+    pty.line("again");
+    pty.wait_for("Here again.");
+    pty.line("/quit");
+    pty.wait();
+    assert_eq!(provider.requests().len(), 2);
 }

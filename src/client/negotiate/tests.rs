@@ -100,6 +100,16 @@ fn other_demands_are_met() {
             ToolNames,
         ),
         ("System role not supported", System(SystemRole::User)),
+    ];
+    for (message, expected) in cases {
+        check("generic", message, Some(expected));
+    }
+}
+
+#[test]
+fn messages_schemas_and_ids_are_given_the_form_that_is_taken() {
+    use Adjustment::*;
+    let cases = [
         (
             "Conversation roles must alternate user/assistant/user/assistant/...",
             Turns(super::Turns::Alternate),
@@ -165,7 +175,10 @@ fn what_is_not_about_something_optional_is_left_alone() {
 #[test]
 fn a_template_that_fails_with_500_is_understood() {
     let row = by_name("llama.cpp").unwrap();
-    let said = |text: &str| negotiate(&refusal(500, text), row, BASE);
+    let said = |text: &str| {
+        let error = ProviderError { kind: ErrorKind::Server, ..refusal(500, text) };
+        negotiate(&error, row, BASE)
+    };
     let turns = Some(Adjustment::Turns(Turns::Alternate));
     assert_eq!(said("Conversation roles must alternate user/assistant"), turns);
     assert_eq!(said("failed to parse grammar"), Some(Adjustment::Schemas(SchemaLevel::Bare)));

@@ -1,6 +1,7 @@
 //! What the tests stand on.
 
 pub mod assert;
+pub mod demand;
 pub mod env;
 pub mod gzip;
 pub mod http;

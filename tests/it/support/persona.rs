@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::env::KEY;
+use super::demand::{Demand, foreign_reasoning};
 use super::http::Request;
 use super::provider::Provider;
 use super::reply::{Call, DONE, Reply, delta, event};
@@ -56,50 +56,6 @@ pub enum Body {
     LiteLlm,
     /// `{error:{message,metadata:{raw}}}`.
     OpenRouter,
-}
-
-/// A reason to refuse a request.
-#[derive(Clone, Copy, Debug)]
-pub enum Demand {
-    /// No request fields but the common ones and these.
-    Fields(&'static [&'static str]),
-    /// No message fields but the common ones and these.
-    MessageFields(&'static [&'static str]),
-    /// `reasoning_content` on every assistant message.
-    ReasoningOnAll,
-    /// `reasoning_content` on every assistant message with calls.
-    ReasoningOnCalls,
-    /// Its own reasoning comes back in this field. A wish: nothing is refused, quality suffers.
-    OwnReasoning(&'static str),
-    /// Its own `reasoning_details` come back as they were. A wish, too.
-    OwnDetails,
-    /// Its own thinking comes back as a part of the content. A wish, too.
-    OwnParts,
-    /// Call ids are of this length at most, or exactly for 9, and plain.
-    Ids(usize),
-    NoUserAfterTool,
-    /// Users and assistants take turns.
-    Alternate,
-    /// The first call of each assistant message has a signature.
-    Signed,
-    /// Tool messages name their tool.
-    Named,
-    /// Content is text, never null.
-    NotNull,
-    /// The roles that the system prompt may have.
-    Roles(&'static [&'static str]),
-    /// `reasoning_effort` is one of these.
-    Levels(&'static [&'static str]),
-    /// `reasoning_effort` is `none` beside tools.
-    EffortNone,
-    /// Assistant text ends in no blank and is not only blanks.
-    Trimmed,
-    /// Usage must be asked for, else a turn costs nobody knows what. A wish.
-    UsageAsked,
-    /// These request fields have these values. A wish.
-    Has(&'static str, &'static str),
-    /// The key travels in this header.
-    KeyIn(&'static str),
 }
 
 /// Where its reasoning comes.
@@ -189,18 +145,18 @@ impl Stage {
     }
 }
 
-/// What every message may have.
-const COMMON: &[&str] = &["role", "content", "tool_calls", "tool_call_id"];
-/// What every request may have.
-const COMMON_FIELDS: &[&str] = &["model", "messages", "tools", "tool_choice", "stream"];
-
 impl Persona {
     fn refusal(&self, request: &Request, wishes: bool) -> Option<(String, Reply)> {
         let (rule, words) = self.fault(request, wishes)?;
         let status = match self.body {
             Body::Mistral => 422,
             Body::MiniMax => 200,
-            _ => 400,
+            Body::OpenAi
+            | Body::Google
+            | Body::XAi
+            | Body::Flat
+            | Body::LiteLlm
+            | Body::OpenRouter => 400,
         };
         Some((format!("{rule}: {words}"), self.error(status, &words)))
     }
@@ -242,7 +198,7 @@ impl Persona {
     }
 
     /// The words for a field that it does not know; `place` is empty or names a message.
-    fn unknown(&self, place: &str, field: &str) -> String {
+    pub fn unknown(&self, place: &str, field: &str) -> String {
         match self.body {
             Body::Google if place.is_empty() => {
                 format!(
@@ -253,13 +209,18 @@ impl Persona {
             Body::Mistral => format!("{place}.{field}: Extra inputs are not permitted"),
             Body::XAi => format!("Argument not supported on this model: {field}"),
             Body::Flat => format!("property '{place}.{field}' is unsupported"),
-            _ if place.is_empty() => format!("Unrecognized request argument supplied: {field}"),
-            _ => format!("'{place}' : property '{field}' is unsupported"),
+            Body::OpenAi | Body::MiniMax | Body::LiteLlm | Body::OpenRouter => {
+                if place.is_empty() {
+                    format!("Unrecognized request argument supplied: {field}")
+                } else {
+                    format!("'{place}' : property '{field}' is unsupported")
+                }
+            }
         }
     }
 
     /// What it thinks; only it may see this again.
-    fn thought(&self) -> String {
+    pub fn thought(&self) -> String {
         format!("thoughts of {}", self.name)
     }
 
@@ -408,205 +369,4 @@ fn mistral(words: &str) -> Value {
         "msg": "Extra inputs are not permitted", "input": "x"}]);
     json!({"object": "error", "message": {"detail": detail}, "type": "invalid_request_error",
         "param": null, "code": null})
-}
-
-/// Reasoning of another provider is refused by some and misleads the rest.
-fn foreign_reasoning(persona: &Persona, request: &Request) -> Option<String> {
-    let own = persona.thought();
-    let all = serde_json::to_string(&request.messages()).unwrap_or_default();
-    let foreign = all.replace(&own, "").contains("thoughts of");
-    foreign.then(|| "that is not my reasoning".to_owned())
-}
-
-fn assistants(request: &Request) -> impl Iterator<Item = (usize, &Value)> {
-    let messages = request.messages().iter().enumerate();
-    messages.filter(|(_, message)| message["role"] == "assistant")
-}
-
-fn is_own(message: &Value) -> bool {
-    // What the persona itself wrote in these scripts are calls and these texts; bridges are not.
-    message.get("tool_calls").is_some()
-}
-
-impl Demand {
-    fn is_wish(self) -> bool {
-        matches!(
-            self,
-            Self::OwnReasoning(_)
-                | Self::OwnDetails
-                | Self::OwnParts
-                | Self::UsageAsked
-                | Self::Has(..)
-                | Self::KeyIn(_)
-        )
-    }
-
-    /// The refusal's words.
-    fn fault(self, persona: &Persona, request: &Request) -> Option<String> {
-        let messages = request.messages();
-        let body = &request.json;
-        match self {
-            Self::Fields(more) => {
-                let mut keys = body.as_object()?.keys();
-                let key = keys.find(|key| {
-                    !COMMON_FIELDS.contains(&key.as_str()) && !more.contains(&key.as_str())
-                })?;
-                Some(persona.unknown("", key))
-            }
-            Self::MessageFields(more) => {
-                messages.iter().enumerate().find_map(|(index, message)| {
-                    let known = |key: &str| COMMON.contains(&key) || more.contains(&key);
-                    let calls = message["tool_calls"].as_array().into_iter().flatten();
-                    let extra = calls.filter(|call| call.get("extra_content").is_some());
-                    let role = message["role"].as_str()?;
-                    let place = format!("messages.{index}.{role}");
-                    let own =
-                        message.as_object()?.keys().find(|key| !known(key)).map(String::as_str);
-                    let found = own.or(extra.map(|_| "extra_content").find(|key| !known(key)))?;
-                    Some(persona.unknown(&place, found))
-                })
-            }
-            Self::ReasoningOnAll => assistants(request)
-                .any(|(_, message)| message.get("reasoning_content").is_none())
-                .then(|| {
-                    "The `reasoning_content` in the thinking mode must be passed back to the API."
-                        .to_owned()
-                }),
-            Self::ReasoningOnCalls => assistants(request).find_map(|(index, message)| {
-                let lacks = is_own(message) && message.get("reasoning_content").is_none();
-                lacks.then(|| {
-                    format!(
-                        "thinking is enabled but reasoning_content is missing in assistant tool \
-                         call message at index {index}"
-                    )
-                })
-            }),
-            Self::OwnReasoning(field) => {
-                let all = assistants(request).filter(|(_, message)| is_own(message));
-                let own: Vec<_> = all.filter(|(_, m)| wrote(persona, m)).collect();
-                let thought = persona.thought();
-                let lost = |m: &Value| m.get(field).and_then(Value::as_str) != Some(&thought);
-                own.iter().any(|(_, m)| lost(m)).then(|| format!("{field} was lost"))
-            }
-            Self::OwnDetails => {
-                let mut own = assistants(request).filter(|(_, m)| wrote(persona, m));
-                let expected = json!([
-                    {"type": "reasoning.text", "text": persona.thought(), "index": 0},
-                    {"type": "reasoning.encrypted", "data": "sealed", "index": 1},
-                ]);
-                own.any(|(_, m)| m["reasoning_details"] != expected)
-                    .then(|| "reasoning_details were lost or changed".to_owned())
-            }
-            Self::OwnParts => {
-                let text = json!([{"type": "text", "text": persona.thought()}]);
-                let part = json!({"type": "thinking", "thinking": text});
-                let mut own = assistants(request).filter(|(_, m)| wrote(persona, m));
-                own.any(|(_, m)| m["content"][0] != part).then(|| "the part was lost".to_owned())
-            }
-            Self::Ids(most) => {
-                let calls = messages.iter().flat_map(|m| m["tool_calls"].as_array()).flatten();
-                let mut ids = calls.filter_map(|call| call["id"].as_str());
-                let plain = |id: &str| {
-                    id.chars().all(|c| c.is_ascii_alphanumeric() || (most != 9 && "_-".contains(c)))
-                };
-                let fits = |id: &str| {
-                    plain(id) && if most == 9 { id.len() == 9 } else { id.len() <= most }
-                };
-                let bad = ids.find(|id| !fits(id))?;
-                Some(match most {
-                    9 => format!(
-                        "Tool call id was {bad} but must be a-z, A-Z, 0-9, with a length of 9."
-                    ),
-                    40 => "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a \
-                           string with maximum length 40."
-                        .to_owned(),
-                    _ => "messages.1.content.0.tool_use.id: String should match pattern \
-                          '^[a-zA-Z0-9_-]+$'"
-                        .to_owned(),
-                })
-            }
-            Self::NoUserAfterTool => follows(messages, &["tool"])
-                .then(|| "Unexpected role 'user' after role 'tool'".to_owned()),
-            Self::Alternate => follows(messages, &["tool", "user"]).then(|| {
-                "Conversation roles must alternate user/assistant/user/assistant/...".to_owned()
-            }),
-            Self::Signed => assistants(request).filter(|(_, m)| is_own(m)).find_map(|(_, m)| {
-                let signature = &m["tool_calls"][0]["extra_content"]["google"]["thought_signature"];
-                let valid = matches!(
-                    signature.as_str(),
-                    Some("sealed" | "skip_thought_signature_validator")
-                );
-                (!valid).then(|| {
-                    "Function call is missing a thought_signature in functionCall parts.".to_owned()
-                })
-            }),
-            Self::Named => messages
-                .iter()
-                .any(|m| m["role"] == "tool" && m["name"].as_str().is_none_or(str::is_empty))
-                .then(|| "function_response.name: Name cannot be empty".to_owned()),
-            Self::NotNull => messages
-                .iter()
-                .any(|m| m["content"].is_null())
-                .then(|| "Invalid value for 'content': expected a string, got null.".to_owned()),
-            Self::Roles(roles) => {
-                let role = messages.first()?["role"].as_str()?;
-                (!roles.contains(&role)).then(|| {
-                    format!(
-                        "Unsupported value: 'messages[0].role' does not support '{role}' with this \
-                         model."
-                    )
-                })
-            }
-            Self::Levels(levels) => {
-                let level = body.get("reasoning_effort")?.as_str()?;
-                (!levels.contains(&level)).then(|| {
-                    let listed: Vec<String> = levels.iter().map(|l| format!("'{l}'")).collect();
-                    format!(
-                        "Unsupported value: 'reasoning_effort' does not support '{level}' with this \
-                         model. Supported values are: {}.",
-                        listed.join(", ")
-                    )
-                })
-            }
-            Self::EffortNone => (body.get("tools").is_some() && body["reasoning_effort"] != "none")
-                .then(|| {
-                    "Function tools with reasoning_effort are not supported for this model in \
-                     /v1/chat/completions. Please use /v1/responses instead."
-                        .to_owned()
-                }),
-            Self::Trimmed => assistants(request).find_map(|(_, message)| {
-                let text = message["content"].as_str().unwrap_or_default();
-                (text.trim_end() != text).then(|| {
-                    "messages: final assistant content cannot end with trailing whitespace"
-                        .to_owned()
-                })
-            }),
-            Self::UsageAsked => (body["stream_options"]["include_usage"] != true)
-                .then(|| "nobody asked for usage".to_owned()),
-            Self::Has(field, expected) => {
-                let expected: Value = serde_json::from_str(expected).ok()?;
-                (body[field] != expected).then(|| format!("{field} is {}", body[field]))
-            }
-            Self::KeyIn(header) => {
-                let sent = request.header(header).unwrap_or_default();
-                let sent = sent.trim_start_matches("Bearer ");
-                (sent != KEY).then(|| "Incorrect API key provided".to_owned())
-            }
-        }
-    }
-}
-
-/// True for a message that this persona wrote: its files are named for it.
-fn wrote(persona: &Persona, message: &Value) -> bool {
-    let calls = message["tool_calls"].as_array().into_iter().flatten();
-    let mut arguments = calls.filter_map(|call| call["function"]["arguments"].as_str());
-    arguments.any(|text| text.contains(&format!("of-{}", persona.name)))
-}
-
-/// True where a user message stands directly behind one of these roles.
-fn follows(messages: &[Value], roles: &[&str]) -> bool {
-    messages.windows(2).any(|pair| {
-        let first = pair[0]["role"].as_str().unwrap_or_default();
-        pair[1]["role"] == "user" && roles.contains(&first)
-    })
 }

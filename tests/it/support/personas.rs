@@ -1,6 +1,6 @@
 //! The providers that are played. Each row holds what is known of one: facts, no behaviour.
 
-use super::persona::Demand::{
+use super::demand::Demand::{
     Alternate, EffortNone, Fields, Has, Ids, KeyIn, Levels, MessageFields, Named, NoUserAfterTool,
     NotNull, OwnDetails, OwnParts, OwnReasoning, ReasoningOnAll, ReasoningOnCalls, Roles, Signed,
     Trimmed, UsageAsked,
