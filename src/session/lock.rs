@@ -76,8 +76,11 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still locked: nobody else can be using this very file.
-        let _ = std::fs::remove_file(&self.path);
+        // Removed while still locked: nobody else can be using this very file. Another one of its
+        // name, made after this one was taken away, is not ours.
+        if same_file(&self.file, &self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
         let _ = self.file.unlock();
     }
 }

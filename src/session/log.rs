@@ -2,12 +2,15 @@
 //!
 //! The file is never rewritten. Reading is streaming: one line in memory at a time. A new session's
 //! file is made with its first event, so that a session in which nothing was said leaves no trace.
+//! Before every append a look at the file makes sure that it is still the one that was written: in
+//! somebody else's file nothing is written, and what is cut back is only ever this program's own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lock::{Lock, LockError};
@@ -47,13 +50,40 @@ pub enum LogError {
         /// Its version.
         found: u32,
     },
+    /// Somebody else removed, replaced or changed the file while it was being written.
+    #[error("{} {how}", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What has become of it.
+        how: Change,
+    },
     /// An event could not be turned into JSON.
     #[error("cannot encode an event: {0}")]
     Encode(#[from] serde_json::Error),
 }
 
+/// What somebody else has done to a log that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Change {
+    /// There is no file under its name any more.
+    #[error("was removed while it was in use")]
+    Removed,
+    /// Another file has its name.
+    #[error("was replaced by another file")]
+    Replaced,
+    /// It no longer ends where the last event ended.
+    #[error("was changed by another program: it has {found} bytes instead of {expected}")]
+    Resized {
+        /// Bytes there are.
+        found: u64,
+        /// Bytes there should be.
+        expected: u64,
+    },
+}
+
 impl LogError {
-    fn io(path: &Path, source: io::Error) -> Self {
+    pub(super) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }
 }
@@ -77,11 +107,11 @@ pub enum Log {
 
 /// An open log file.
 pub struct LogFile {
-    path: PathBuf,
-    file: File,
+    pub(super) path: PathBuf,
+    pub(super) file: File,
     /// Length up to the last whole line; a failed write is cut back to it.
-    len: u64,
-    /// A write failed in the middle of a line.
+    pub(super) len: u64,
+    /// A write failed in the middle of a line, and the rest of it is still there.
     torn: bool,
     _lock: Lock,
 }
@@ -107,7 +137,7 @@ impl Log {
     /// Forces what was appended onto the disk.
     pub fn sync(&mut self) -> Result<(), LogError> {
         match self {
-            Self::Open(log) => log.file.sync_data().map_err(|e| LogError::io(&log.path, e)),
+            Self::Open(log) => sync_data(&log.file).map_err(|e| LogError::io(&log.path, e)),
             Self::Unsaved | Self::Planned { .. } => Ok(()),
         }
     }
@@ -124,12 +154,13 @@ impl Log {
 
 impl LogFile {
     /// Makes the file with its header line, in folders that only this user can enter.
-    fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
+    pub(super) fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
         if let Some(folder) = path.parent() {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
         let lock = Lock::acquire(path)?;
         let file = OpenOptions::new()
+            .read(true)
             .append(true)
             .create_new(true)
             .mode(0o600)
@@ -138,26 +169,71 @@ impl LogFile {
         let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, _lock: lock };
         let mut line = serde_json::to_vec(header)?;
         line.push(b'\n');
-        log.append(&line)?;
+        log.append(&line).inspect_err(|_| {
+            // A file without its header would be in the way of the next attempt.
+            let _ = std::fs::remove_file(path);
+        })?;
         Ok(log)
     }
 
-    fn append(&mut self, line: &[u8]) -> Result<(), LogError> {
+    /// Appends whole lines in one `write`, if the file is still the one that was written last.
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), LogError> {
+        self.check()?;
+        self.write(lines).map_err(|e| LogError::io(&self.path, e))
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        let changed = |how| LogError::Changed { path: self.path.clone(), how };
+        let own = self.file.metadata().map_err(|e| LogError::io(&self.path, e))?;
+        match std::fs::metadata(&self.path) {
+            Ok(named) if (named.ino(), named.dev()) != (own.ino(), own.dev()) => {
+                return Err(changed(Change::Replaced));
+            }
+            Err(error) if is_gone(&error) => return Err(changed(Change::Removed)),
+            // A folder that may not be looked into any more does not make the file another one.
+            Ok(_) | Err(_) => {}
+        }
+        let (found, expected) = (own.len(), self.len);
+        if found == expected || (self.torn && found > expected) {
+            return Ok(());
+        }
+        Err(changed(Change::Resized { found, expected }))
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.torn {
-            self.file.set_len(self.len).map_err(|e| LogError::io(&self.path, e))?;
+            self.file.set_len(self.len)?;
             self.torn = false;
         }
-        if let Err(error) = self.file.write_all(line) {
-            self.torn = true;
+        if let Err(error) = self.file.write_all(lines) {
             // Best effort now, so that a reader sees whole lines; tried again before the next write.
-            if self.file.set_len(self.len).is_ok() {
-                self.torn = false;
-            }
-            return Err(LogError::io(&self.path, error));
+            self.torn = self.file.set_len(self.len).is_err();
+            return Err(error);
         }
-        self.len += line.len() as u64;
+        self.len += lines.len() as u64;
         Ok(())
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Forces a file's content onto the disk. A file system that has no such thing is no fault.
+fn sync_data(file: &File) -> io::Result<()> {
+    #[cfg(test)]
+    if let Some(fault) = tests::synced() {
+        return Err(fault.into());
+    }
+    match file.sync_data() {
+        Err(error) if cannot_sync(&error) => Ok(()),
+        done => done,
+    }
+}
+
+fn cannot_sync(error: &io::Error) -> bool {
+    let none = [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::ROFS].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| none.contains(&code))
 }
 
 /// Makes a folder and its parents, each new one 0700 whatever the umask.
@@ -270,7 +346,8 @@ pub fn resume(
 ) -> Result<(Header, Damage, LogFile), LogError> {
     let lock = Lock::acquire(path)?;
     let (header, damage, len) = read(path, apply)?;
-    let mut file = OpenOptions::new().append(true).open(path).map_err(|e| LogError::io(path, e))?;
+    let mut file =
+        OpenOptions::new().read(true).append(true).open(path).map_err(|e| LogError::io(path, e))?;
     if damage.torn_bytes > 0 {
         file.set_len(len).map_err(|e| LogError::io(path, e))?;
     }
@@ -284,4 +361,4 @@ pub fn resume(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,9 +1,31 @@
+use std::cell::Cell;
 use std::fs;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::event::{Author, Event, UserMessage};
+
+thread_local! {
+    static SYNCS: Cell<u32> = const { Cell::new(0) };
+    static SYNC_FAULT: Cell<Option<io::ErrorKind>> = const { Cell::new(None) };
+}
+
+/// Counts a sync of this thread; a fault that is set is given back.
+pub(super) fn synced() -> Option<io::ErrorKind> {
+    SYNCS.set(SYNCS.get() + 1);
+    SYNC_FAULT.get()
+}
+
+/// How often this thread has synced a log since it was last asked.
+pub(crate) fn syncs() -> u32 {
+    SYNCS.take()
+}
+
+/// From here on the disk fails this thread's syncs.
+pub(crate) fn fail_syncs(fault: io::ErrorKind) {
+    SYNC_FAULT.set(Some(fault));
+}
 
 fn header() -> Header {
     Header {
