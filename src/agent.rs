@@ -6,7 +6,7 @@
 mod rewind;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -250,10 +250,11 @@ impl Agent {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
         let resumed = resume::open(&path, self.profile)?;
-        if Path::new(&resumed.session.header.cwd) != self.workspace.root {
+        let recorded = &resumed.session.header.cwd;
+        if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
             return Err(Error::usage(
                 "this session belongs to another folder",
-                &resumed.session.header.cwd,
+                recorded,
             )
             .help(format!("xsh --resume {}", resumed.session.header.id)));
         }

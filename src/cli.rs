@@ -63,7 +63,7 @@ pub struct Args {
 
     /// Go on with a session: an id, the beginning of one, or a file; none = the latest here
     #[arg(
-        short, long, value_name = "ID|PATH", num_args = 0..=1,
+        short, long, value_name = "ID|PATH", num_args = 0..=1, value_parser = non_empty,
         conflicts_with = "continue_latest", help_heading = "Session"
     )]
     pub resume: Option<Option<String>>,

@@ -11,7 +11,7 @@ use crate::cli::{Args, Prompt};
 use crate::error::{Error, Exit};
 use crate::repl::drive::{Driven, unattended};
 use crate::repl::signals::Signals;
-use crate::ui::{Handle, figures};
+use crate::ui::{Handle, figures, out};
 
 /// Bytes of a piped stdin that are taken.
 const MAX_STDIN: u64 = 4 << 20;
@@ -19,7 +19,22 @@ const MAX_STDIN: u64 = 4 << 20;
 const STDIN_WITHIN: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// The prompt of a headless run, with a piped stdin added as context. The second value is a warning.
-pub fn prompt(args: &Args) -> Result<(String, Option<String>), Error> {
+/// Whoever writes to stdin may take any time: a signal ends the waiting.
+pub async fn prompt(
+    args: &Args,
+    signals: &mut Signals,
+) -> Result<(String, Option<String>), Error> {
+    let args = args.clone();
+    let read = tokio::task::spawn_blocking(move || read_prompt(&args));
+    tokio::select! {
+        read = read => read.map_err(|error| Error::failed("cannot read stdin", error))?,
+        _ = signals.next() => {
+            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
+        }
+    }
+}
+
+fn read_prompt(args: &Args) -> Result<(String, Option<String>), Error> {
     let missing = || {
         Error::usage("no prompt", "-p needs a prompt, as an argument or on stdin")
             .help("xsh -p \"what does this project do?\"")
@@ -82,7 +97,7 @@ fn read_stdin() -> Result<(String, Option<String>), Error> {
 }
 
 /// Runs the turn, and stops it at the first signal. A stdout whose reader has gone ends the run
-/// quietly.
+/// quietly; one that cannot be written is an error.
 pub async fn run(
     agent: &mut Agent,
     prompt: &str,
@@ -90,9 +105,21 @@ pub async fn run(
     screen: &Handle,
 ) -> Result<Exit, Error> {
     let cancel = CancellationToken::new();
-    match unattended(signals, screen, &cancel, agent.turn(prompt, &cancel)).await {
-        Driven::Done(_) if screen.broken().is_cancelled() => Ok(Exit::Done),
+    let work = async {
+        let summary = agent.turn(prompt, &cancel).await;
+        screen.flush().await;
+        summary
+    };
+    match unattended(signals, screen, &cancel, work).await {
+        Driven::Done(_) if screen.broken().is_cancelled() => match screen.fault() {
+            Some(error) => Err(out::cannot_write(error)),
+            None => Ok(Exit::Done),
+        },
         Driven::Done(summary) => Ok(figures::exit(&summary?)),
-        Driven::DoneThenEnd(_) | Driven::Abandoned => Ok(Exit::Interrupted),
+        Driven::DoneThenEnd(_) => Ok(Exit::Interrupted),
+        Driven::Abandoned => {
+            screen.give_up();
+            Ok(Exit::Interrupted)
+        }
     }
 }

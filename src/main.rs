@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use xsh::cli::{self, Parsed};
-use xsh::error::Exit;
+use xsh::error::{Error, Exit};
 use xsh::process;
 use xsh::run;
 use xsh::ui::out;
@@ -11,15 +11,16 @@ use xsh::ui::out;
 fn main() -> ExitCode {
     process::shield();
     let exit = match cli::parse(std::env::args_os()) {
-        Ok(Parsed::Print(text)) => {
-            out::print_bytes(text.as_bytes());
-            Exit::Done
-        }
+        Ok(Parsed::Print(text)) => told(out::print_bytes(text.as_bytes()).map(|()| Exit::Done)),
         Ok(Parsed::Run(args)) => run::run(&args),
-        Err(error) => {
-            out::print_error(&error);
-            error.exit
-        }
+        Err(error) => told(Err(error)),
     };
     ExitCode::from(exit.code())
+}
+
+fn told(done: Result<Exit, Error>) -> Exit {
+    done.unwrap_or_else(|error| {
+        out::print_error(&error);
+        error.exit
+    })
 }

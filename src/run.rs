@@ -41,7 +41,8 @@ pub fn run(args: &Args) -> Exit {
     done.unwrap_or_else(|error| {
         if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson))
         {
-            out::print_bytes(json::error_result(&error).as_bytes());
+            // Where stdout is what failed, stderr still tells.
+            let _ = out::print_bytes(json::error_result(&error).as_bytes());
         }
         out::print_error(&error);
         error.exit
@@ -70,18 +71,15 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
                 }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
-            out::print(&text);
-            Ok(Exit::Done)
+            out::print(&text).map(|()| Exit::Done)
         }
         Command::Models => with_runtime(list_models(args)),
         Command::Doctor => with_runtime(examine(args)),
         Command::Completions { shell } => {
-            out::print_bytes(&generate::completions(*shell));
-            Ok(Exit::Done)
+            out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
         Command::Man => {
-            out::print_bytes(&generate::man()?);
-            Ok(Exit::Done)
+            out::print_bytes(&generate::man()?).map(|()| Exit::Done)
         }
     }
 }
@@ -99,12 +97,12 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
             base_url: &endpoint.base_url.value,
             models: &listed,
             current: model,
-        }));
+        }))?;
     }
     for server in &servers {
         let known = config.endpoint.as_ref().map(|endpoint| &endpoint.base_url.value);
         if known != Some(&server.base_url) {
-            out::print(&models::table(&models::Offer::of_server(server, &config)));
+            out::print(&models::table(&models::Offer::of_server(server, &config)))?;
         }
     }
     if !configured && servers.is_empty() {
@@ -134,8 +132,7 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
-    out::print(&text);
-    Ok(exit)
+    out::print(&text).map(|()| exit)
 }
 
 async fn converse(args: &Args) -> Result<Exit, Error> {
@@ -152,7 +149,7 @@ async fn converse(args: &Args) -> Result<Exit, Error> {
 /// One turn, with the answer on stdout.
 async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    let (prompt, warning) = headless::prompt(args)?;
+    let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
     start::discover(&mut start.config).await;
     let screen = headless_screen(args)?;
@@ -223,8 +220,7 @@ fn wires(
 
 fn session_lister(store: Store) -> repl::ListSessions {
     Box::new(move || {
-        let (listed, _) = store.list(false, SESSIONS_SHOWN);
-        Ok(listed.into_iter().map(session_line).collect())
+        Ok(store.list(false, SESSIONS_SHOWN).sessions.into_iter().map(session_line).collect())
     })
 }
 

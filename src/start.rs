@@ -53,8 +53,11 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
     };
     if let Some(path) = &wanted {
         let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
-        let home = PathBuf::from(&header.cwd);
-        if home != config.workspace {
+        let home = store.home(path, &header.cwd, &config.workspace);
+        if home != Path::new(&header.cwd) {
+            let (recorded, home) = (&header.cwd, home.display());
+            warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
+        } else if home != config.workspace {
             config = load::load(&elsewhere(args, &home)?)?;
             (store, warning) = open_store(&config, args);
             warnings.push(format!("working in the session's folder: {}", home.display()));

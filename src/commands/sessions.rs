@@ -7,7 +7,7 @@ use super::models::tokens;
 use crate::error::Error;
 use crate::event::{Author, Compaction, Event, Record, TurnFinished};
 use crate::session::search::Query;
-use crate::session::store::{Listed, Store};
+use crate::session::store::{Listed, Listing, Store};
 use crate::session::{log, resume};
 
 /// Sessions in a list at most.
@@ -17,20 +17,23 @@ const RESULT_LINES: usize = 8;
 
 /// The newest sessions, one line each.
 pub fn list(store: &Store, all: bool) -> String {
-    let (listed, total) = store.list(all, MOST);
-    if listed.is_empty() {
+    let Listing { sessions, unreadable, older } = store.list(all, MOST);
+    let mut text = String::new();
+    if sessions.is_empty() && unreadable == 0 {
         let hint =
             if all { "" } else { "; `xsh sessions list --all` shows those of other folders" };
-        return format!("no sessions yet{hint}\n");
+        let _ = writeln!(text, "no sessions yet{hint}");
     }
-    let mut text = String::new();
-    for session in &listed {
+    for session in &sessions {
         let place = if all { format!("  {}", session.cwd) } else { String::new() };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}{place}", line(session));
     }
-    if total > listed.len() {
-        let _ = writeln!(text, "({} older ones are not shown)", total - listed.len());
+    if older > 0 {
+        let _ = writeln!(text, "({older} older ones are not shown)");
+    }
+    if unreadable > 0 {
+        let _ = writeln!(text, "({unreadable} files are no sessions that this xsh can read)");
     }
     text
 }

@@ -42,8 +42,16 @@ pub(crate) async fn run(
             agent.show(Update::Compacting(trigger));
             summarise(agent, trigger, None, tally, cancel).await?
         }
-        Means::Cut => cut_outputs(agent, trigger)?,
-        Means::Digest => digest(agent, trigger)?,
+        Means::Cut => {
+            let newest = newest_exchange(&agent.session.state);
+            mechanical(agent, newest, trigger, CompactionKind::Cut)?
+        }
+        Means::CutAll | Means::Digest => {
+            let all = agent.session.state.history.len();
+            let cut = means == Means::CutAll;
+            let kind = if cut { CompactionKind::Cut } else { CompactionKind::Digest };
+            mechanical(agent, all, trigger, kind)?
+        }
     };
     if cancel.is_cancelled() {
         return Ok(Input::Interrupted);
@@ -51,7 +59,10 @@ pub(crate) async fn run(
     match outcome {
         Ok(_) => Ok(Input::Compacted),
         Err(refusal) => {
-            agent.show(Update::Warning(format!("compaction changed nothing: {refusal}")));
+            // What is tried next says for itself whether it helped.
+            if means == Means::Summary {
+                agent.show(Update::Warning(format!("compaction changed nothing: {refusal}")));
+            }
             Ok(Input::NotCompacted)
         }
     }
@@ -73,7 +84,7 @@ pub(crate) async fn summarise(
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<Result<Compaction, Refusal>, LogError> {
-    let Some(draft) = draft(agent, focus) else {
+    let Some(draft) = draft(agent, trigger, focus) else {
         return Ok(Err("there is nothing that a summary could replace".to_owned()));
     };
     let reply =
@@ -90,11 +101,12 @@ pub(crate) async fn summarise(
     match accept(&reply, &draft, &agent.session.state) {
         Ok(()) => {
             let kind = CompactionKind::Summary;
-            record(
-                agent,
-                draft.plan,
-                Change { kind, trigger, text: reply.content, usage: reply.usage },
-            )
+            let change = Change { kind, trigger, text: reply.content, usage: reply.usage };
+            let recorded = record(agent, draft.plan, change)?;
+            if recorded.is_err() {
+                tally.wasted.add(&reply.usage.unwrap_or_default());
+            }
+            Ok(recorded)
         }
         Err(refusal) => {
             tally.wasted.add(&reply.usage.unwrap_or_default());
@@ -103,16 +115,20 @@ pub(crate) async fn summarise(
     }
 }
 
-fn draft(agent: &Agent, focus: Option<&str>) -> Option<Draft> {
+fn draft(agent: &Agent, trigger: Trigger, focus: Option<&str>) -> Option<Draft> {
     let state = &agent.session.state;
     let tools_bytes = agent.envelope.tools.len();
     let prompt = Message::User(prompt::compact(focus));
     let mut encoded = Vec::new();
     request::encode(&prompt, agent.profile, &mut encoded);
-    let budget = agent.budget().unwrap_or_else(|| assumed_budget(state, tools_bytes));
+    let budget = budget(agent, trigger);
     let plan = plan::plan(state, budget, encoded.len())?;
     let replaced = state.encoded().first(plan.messages);
     let replaced_bytes = replaced.len() - state.encoded().first(0).len();
+    // Not even an empty summary would be shorter.
+    if summary::message("", &state.requests, plan.to_seq).len() >= replaced_bytes {
+        return None;
+    }
     let messages = [replaced, b",", &encoded].concat();
     let request = Request {
         body: agent.envelope.body(&messages, Kind::Summary).into(),
@@ -121,11 +137,16 @@ fn draft(agent: &Agent, focus: Option<&str>) -> Option<Draft> {
     Some(Draft { plan, request, before: state.size(tools_bytes), replaced_bytes })
 }
 
-/// With an unknown window, the present size stands for it: a user who asks for a compaction, or a
-/// provider that refuses the request, says that this is too much.
-fn assumed_budget(state: &State, tools_bytes: usize) -> Budget {
-    let window = state.size(tools_bytes).saturating_mul(5) / 4;
-    Budget { window: window.saturating_add(1_000), tools_bytes }
+/// The room that a summary is planned for. Where the window is unknown, or the provider refuses what
+/// should fit into it, the present size stands for it: this is too much, says who asks.
+fn budget(agent: &Agent, trigger: Trigger) -> Budget {
+    let tools_bytes = agent.envelope.tools.len();
+    let assumed = agent.session.state.size(tools_bytes).saturating_mul(5) / 4;
+    let assumed = Budget { window: assumed.saturating_add(1_000), tools_bytes };
+    match agent.budget() {
+        Some(known) if trigger != Trigger::Overflow || known.window < assumed.window => known,
+        Some(_) | None => assumed,
+    }
 }
 
 /// A summary is accepted only if the model ended normally and said something that is shorter than
@@ -151,25 +172,12 @@ fn accept(reply: &Reply, draft: &Draft, state: &State) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Cuts long tool outputs in everything but the newest exchange, and in that one too when nothing
-/// else is left to cut.
-fn cut_outputs(
-    agent: &mut Agent,
-    trigger: Trigger,
-) -> Result<Result<Compaction, Refusal>, LogError> {
-    let state = &agent.session.state;
-    let last = (0..state.history.len()).rev().find(|&i| state.is_boundary(i)).unwrap_or(0);
-    let messages =
-        if last > 0 && trigger != Trigger::Overflow { last } else { state.history.len() };
-    mechanical(agent, messages, trigger, CompactionKind::Cut)
+/// The first message of the newest exchange.
+fn newest_exchange(state: &State) -> usize {
+    (0..state.history.len()).rev().find(|&i| state.is_boundary(i)).unwrap_or(0)
 }
 
-/// Replaces everything by a digest.
-fn digest(agent: &mut Agent, trigger: Trigger) -> Result<Result<Compaction, Refusal>, LogError> {
-    let messages = agent.session.state.history.len();
-    mechanical(agent, messages, trigger, CompactionKind::Digest)
-}
-
+/// Shortens the first `messages` messages without a model.
 fn mechanical(
     agent: &mut Agent,
     messages: usize,
@@ -194,6 +202,16 @@ struct Change {
     usage: Option<Usage>,
 }
 
+/// True for what takes from the newest messages too. Nobody has refused them yet, so this must at
+/// least let the turn go on.
+fn is_lossy(kind: CompactionKind, plan: &Plan, state: &State) -> bool {
+    kind != CompactionKind::Summary && plan.messages == state.history.len()
+}
+
+fn fits(agent: &Agent, tokens: u64) -> bool {
+    agent.budget().is_none_or(|budget| budget.holds(tokens))
+}
+
 /// Records the compaction if it gains something.
 fn record(
     agent: &mut Agent,
@@ -216,7 +234,10 @@ fn record(
     let (before, after) = (event.tokens_before, event.tokens_after);
     let by_estimate = state.estimated(tools_bytes);
     if after.saturating_mul(100) > by_estimate.saturating_mul(GAIN_PERCENT) {
-        return Ok(Err(format!("it would leave {after} of {before} tokens")));
+        return Ok(Err("it would hardly make a difference".to_owned()));
+    }
+    if event.trigger == Trigger::Auto && is_lossy(event.kind, &plan, state) && !fits(agent, after) {
+        return Ok(Err("it would not be enough".to_owned()));
     }
     agent.session.record(Event::Compaction(event.clone()))?;
     agent.show(Update::Compacted { kind: event.kind, before, after });

@@ -42,7 +42,12 @@ impl Budget {
 
     /// True when another reply would hardly fit.
     pub fn is_full(self, state: &State) -> bool {
-        state.size(self.tools_bytes).saturating_add(self.reserve()) > self.window
+        !self.holds(state.size(self.tools_bytes))
+    }
+
+    /// True when another reply fits beside so many tokens.
+    pub fn holds(self, tokens: u64) -> bool {
+        tokens.saturating_add(self.reserve()) <= self.window
     }
 }
 

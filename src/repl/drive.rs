@@ -69,7 +69,7 @@ pub(super) async fn drive<T>(
             }
             Some(question) = shell.questions.recv(), if open.is_none() => {
                 shell.screen.pause().await;
-                shell.screen.ask(visible(&question));
+                shell.screen.ask(visible(&question)).await;
                 shell.editor.ask_answer(&prompt(&question.tool));
                 open = Some(question);
             }

@@ -140,7 +140,10 @@ fn driven<T>(
     let (result, exit) = match outcome {
         Driven::Done(result) => (result, None),
         Driven::DoneThenEnd(result) => (result, Some(Exit::Interrupted)),
-        Driven::Abandoned => return Some(Exit::Interrupted),
+        Driven::Abandoned => {
+            shell.screen.give_up();
+            return Some(Exit::Interrupted);
+        }
     };
     match result {
         Ok(value) => show(shell, value),

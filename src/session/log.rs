@@ -19,6 +19,9 @@ use crate::event::{FORMAT_VERSION, Header, Record};
 
 /// A line longer than this is damaged, not read.
 const MAX_LINE: u64 = 256 << 20;
+/// Positions grow by one from line to line. One that leaps further than this is damage: believed,
+/// it would make everything behind it look old.
+const MAX_LEAP: u64 = 1 << 20;
 
 /// Why a log could not be written or read.
 #[derive(Debug, Error)]
@@ -170,7 +173,7 @@ impl LogFile {
         let mut line = serde_json::to_vec(header)?;
         line.push(b'\n');
         log.append(&line).inspect_err(|_| {
-            // A file without its header would be in the way of the next attempt.
+            // An empty file would pass for a damaged session, and keep the next try from making it.
             let _ = std::fs::remove_file(path);
         })?;
         Ok(log)
@@ -271,8 +274,18 @@ impl Damage {
 
 /// Reads the header of a log.
 pub fn read_header(path: &Path) -> Result<Header, LogError> {
-    let file = File::open(path).map_err(|e| LogError::io(path, e))?;
+    let file = open_to_read(path)?;
     read_header_from(&mut BufReader::with_capacity(4096, file), path)
+}
+
+/// Opens a regular file. Anything else may never answer, or never end.
+fn open_to_read(path: &Path) -> Result<File, LogError> {
+    let metadata = std::fs::metadata(path).map_err(|e| LogError::io(path, e))?;
+    if !metadata.is_file() {
+        let why = "it is not a regular file".to_owned();
+        return Err(LogError::NotASession { path: path.to_owned(), why });
+    }
+    File::open(path).map_err(|e| LogError::io(path, e))
 }
 
 fn read_header_from(reader: &mut impl BufRead, path: &Path) -> Result<Header, LogError> {
@@ -301,9 +314,10 @@ fn read_header_from(reader: &mut impl BufRead, path: &Path) -> Result<Header, Lo
 /// Reads a log from its beginning, handing each event to `apply`, in file order.
 ///
 /// Splits on the byte 0x0A only. Damaged lines are skipped and named; an unfinished last line is
-/// left in the file and named. Duplicated positions are skipped as damage: one event is one fact.
+/// left in the file and named. Duplicated and wild positions are skipped as damage: one event is one
+/// fact.
 pub fn read(path: &Path, mut apply: impl FnMut(Record)) -> Result<(Header, Damage, u64), LogError> {
-    let file = File::open(path).map_err(|e| LogError::io(path, e))?;
+    let file = open_to_read(path)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let header = read_header_from(&mut reader, path)?;
     let mut offset = reader.stream_position().map_err(|e| LogError::io(path, e))?;
@@ -328,7 +342,7 @@ pub fn read(path: &Path, mut apply: impl FnMut(Record)) -> Result<(Header, Damag
         }
         offset += read;
         match record {
-            Ok(record) if record.seq > last_seq => {
+            Ok(record) if (1..=MAX_LEAP).contains(&record.seq.saturating_sub(last_seq)) => {
                 last_seq = record.seq;
                 apply(record);
             }
@@ -344,6 +358,8 @@ pub fn resume(
     path: &Path,
     apply: impl FnMut(Record),
 ) -> Result<(Header, Damage, LogFile), LogError> {
+    // Nothing is made beside a file that is no session.
+    read_header(path)?;
     let lock = Lock::acquire(path)?;
     let (header, damage, len) = read(path, apply)?;
     let mut file =

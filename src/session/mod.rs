@@ -53,6 +53,16 @@ impl Session {
         Ok(seq)
     }
 
+    /// Like [`Session::record`] for what has not happened yet: where it cannot be written, it is
+    /// forgotten, and may be tried again.
+    pub fn propose(&mut self, event: Event) -> Result<u64, LogError> {
+        self.record(event).inspect_err(|_| {
+            // The events before it are written first, so it is still there, and the last.
+            self.backlog.pop_back();
+            self.next_seq -= 1;
+        })
+    }
+
     /// Writes and applies what is waiting, oldest first.
     pub fn flush(&mut self) -> Result<(), LogError> {
         while let Some(record) = self.backlog.front() {

@@ -56,6 +56,17 @@ pub struct Listed {
     pub title: String,
 }
 
+/// The newest sessions, and how many files are not among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Newest first.
+    pub sessions: Vec<Listed>,
+    /// Files that are no session that this version can read.
+    pub unreadable: usize,
+    /// Files beyond the limit, not looked at.
+    pub older: usize,
+}
+
 impl Store {
     /// The store of a workspace, and a warning when nothing can be saved. Touches nothing.
     pub fn open(workspace: &Path, state_home: Option<&Path>, save: bool) -> (Self, Option<String>) {
@@ -108,6 +119,20 @@ impl Store {
             },
         };
         Session::new(header, State::new(profile), log)
+    }
+
+    /// The folder that a session works in: the recorded one. Where that is gone and the session
+    /// lies in this workspace, the folder was moved or renamed, and it is this one.
+    pub fn home(&self, session: &Path, recorded: &str, workspace: &Path) -> PathBuf {
+        let recorded = PathBuf::from(recorded);
+        if !recorded.is_dir() && self.holds(session) { workspace.to_owned() } else { recorded }
+    }
+
+    fn holds(&self, session: &Path) -> bool {
+        let folder = session.parent().and_then(|folder| fs::canonicalize(folder).ok());
+        folder.is_some_and(|folder| {
+            self.folders().any(|own| fs::canonicalize(own).is_ok_and(|own| own == folder))
+        })
     }
 
     fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
@@ -178,11 +203,18 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> (Vec<Listed>, usize) {
-        let files = self.files(all);
-        let total = files.len();
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(path, modified));
-        (listed.take(limit).collect(), total)
+    pub fn list(&self, all: bool, limit: usize) -> Listing {
+        let mut listing = Listing::default();
+        for (modified, path) in self.files(all) {
+            if listing.sessions.len() == limit {
+                listing.older += 1;
+            } else if let Some(session) = listed(path, modified) {
+                listing.sessions.push(session);
+            } else {
+                listing.unreadable += 1;
+            }
+        }
+        listing
     }
 
     /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
@@ -269,7 +301,8 @@ fn folder_name(workspace: &Path) -> String {
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
 fn can_hold(folder: &Path) -> bool {
-    let existing = folder.ancestors().find(|folder| folder.exists());
+    // A dangling link is in the way too.
+    let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
         folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     })

@@ -10,6 +10,8 @@ use crate::message::{FinishReason, Reply};
 
 /// How often a cut answer is continued before the turn gives up.
 const MAX_CONTINUATIONS: u32 = 2;
+/// After so many summaries that came to nothing none is asked for in the rest of the turn.
+const MAX_FAILED_SUMMARIES: u32 = 2;
 
 /// How often in a row the model is asked again for a call that it wrote as text.
 const MAX_MISWRITTEN: u32 = 2;
@@ -34,8 +36,10 @@ pub enum Step {
 pub enum Means {
     /// Ask the model for a summary.
     Summary,
-    /// Cut old tool outputs to their ends.
+    /// Cut tool outputs to their ends, but for those of the newest exchange.
     Cut,
+    /// Cut those too.
+    CutAll,
     /// Replace all but the newest by a mechanical digest.
     Digest,
 }
@@ -111,6 +115,8 @@ pub struct Machine {
     repeats: Repeats,
     /// What has been tried to shorten the history since it last helped.
     tried: Vec<Means>,
+    /// Summaries of this turn that came to nothing.
+    failed_summaries: u32,
     /// Compaction did not help in this turn and is not tried again.
     gave_up: bool,
     /// The provider's overflow error, while it is being dealt with.
@@ -129,6 +135,7 @@ impl Machine {
             miswritten: 0,
             repeats: Repeats::default(),
             tried: Vec::new(),
+            failed_summaries: 0,
             gave_up: false,
             overflow: None,
             overflows: 0,
@@ -143,8 +150,11 @@ impl Machine {
             Input::Miswritten => self.after_miswritten(),
             Input::ToolsDone => self.after_tools(fill),
             Input::Compacted => self.after_compaction(fill),
-            Input::NotCompacted => self.shorten_further(fill),
-            Input::Failed(error) => self.after_failure(error),
+            Input::NotCompacted => {
+                self.failed_summaries += u32::from(self.tried.last() == Some(&Means::Summary));
+                self.shorten_further(fill)
+            }
+            Input::Failed(error) => self.after_failure(error, fill),
             Input::LogFailed(why) => done(Finish::new(Ending::Error, why).help(
                 "free some space or make the session folder writable; what could not be saved is \
                  kept and written first when you go on",
@@ -162,7 +172,7 @@ impl Machine {
             );
         }
         if fill.due && !self.gave_up {
-            return self.shorten(Trigger::Auto, Means::Summary);
+            return self.shorten_with(Means::Summary, fill);
         }
         if fill.full && self.gave_up {
             return done(too_full(fill));
@@ -185,15 +195,31 @@ impl Machine {
         self.before_request(Fill { due: false, ..fill })
     }
 
-    /// The last attempt did not help (enough): the next means, or the end of trying.
-    fn shorten_further(&mut self, fill: Fill) -> Step {
+    /// Shortens by these means, or by the next that may help.
+    fn shorten_with(&mut self, means: Means, fill: Fill) -> Step {
+        if means == Means::Summary && self.failed_summaries >= MAX_FAILED_SUMMARIES {
+            return self.shorten_further(fill);
+        }
         let trigger = if self.overflow.is_some() { Trigger::Overflow } else { Trigger::Auto };
-        for means in [Means::Cut, Means::Digest] {
-            // A digest loses the most: only when the provider has refused the request as it is.
-            let allowed = means == Means::Cut || self.overflow.is_some();
-            if allowed && !self.tried.contains(&means) {
-                return self.shorten(trigger, means);
-            }
+        self.shorten(trigger, means)
+    }
+
+    /// The last attempt did not help (enough): the next means, the gentlest first, or the end of
+    /// trying.
+    fn shorten_further(&mut self, fill: Fill) -> Step {
+        let refused = self.overflow.is_some();
+        let allowed = |means| match means {
+            Means::Summary => false,
+            // The step is retried once: what shortens a refused request must be sure to help.
+            Means::Cut => !refused,
+            // These lose what the work rests on: only when it cannot go on with it.
+            Means::CutAll | Means::Digest => refused || fill.full,
+        };
+        let next = [Means::Cut, Means::CutAll, Means::Digest]
+            .into_iter()
+            .find(|means| allowed(*means) && !self.tried.contains(means));
+        if let Some(means) = next {
+            return self.shorten_with(means, fill);
         }
         self.gave_up = true;
         match self.overflow.take() {
@@ -202,7 +228,7 @@ impl Machine {
         }
     }
 
-    fn after_failure(&mut self, error: ProviderError) -> Step {
+    fn after_failure(&mut self, error: ProviderError, fill: Fill) -> Step {
         if error.kind != ErrorKind::Overflow {
             return done(failure(&error));
         }
@@ -211,7 +237,7 @@ impl Machine {
             1 => {
                 self.tried.clear();
                 self.overflow = Some(error);
-                self.shorten(Trigger::Overflow, Means::Summary)
+                self.shorten_with(Means::Summary, fill)
             }
             2 => {
                 self.overflow = Some(error);

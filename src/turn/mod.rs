@@ -73,9 +73,9 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
-    let turn = agent.session.state.turn + 1;
+    let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
-    agent.session.record(Event::UserMessage(UserMessage {
+    agent.session.propose(Event::UserMessage(UserMessage {
         turn,
         content,
         author: Author::User,
@@ -112,7 +112,7 @@ async fn call_model(
     let state = &agent.session.state;
     let estimate =
         crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
-    let step = state.step + 1;
+    let step = state.step.saturating_add(1);
     let id_prefix = format!("call_{}_{step}_", state.turn);
     let request = Request {
         body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
@@ -120,7 +120,6 @@ async fn call_model(
     };
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
-            reply.usage = reply.usage.map(|usage| agent.priced(usage));
             agent.warn_if_server_cuts(estimate, reply.usage);
             if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
                 tally.answer.clear();
@@ -170,7 +169,7 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let state = &agent.session.state;
     let message = AssistantMessage {
         turn: state.turn,
-        step: state.step + 1,
+        step: state.step.saturating_add(1),
         provider: agent.provider.clone(),
         model: agent.envelope.model.clone(),
         reply,

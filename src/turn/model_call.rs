@@ -42,9 +42,9 @@ pub(crate) async fn call(
     loop {
         let (result, shown) = attempt_once(agent, (&request, audience), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(answer) => return Ok(answer),
+            Ok(Answer { reply, held }) => return Ok(Answer { reply: priced(agent, reply), held }),
             Err(failure) => match *failure {
-                Failure::Provider(error, partial) => (error, partial),
+                Failure::Provider(error, partial) => (error, priced(agent, partial)),
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
             },
         };
@@ -69,6 +69,11 @@ pub(crate) async fn call(
             }
         }
     }
+}
+
+fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+    reply.usage = reply.usage.map(|usage| agent.priced(usage));
+    reply
 }
 
 /// One attempt, and whether anything of it was shown.

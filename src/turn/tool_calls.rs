@@ -134,7 +134,10 @@ async fn allow(
     let (allowed, reason) = match policy::decide(agent.options.mode, &prepared.effect, always) {
         Decision::Allow => return Ok(None),
         Decision::Deny(reason) => (false, reason.to_owned()),
-        Decision::Ask => ask(agent, shown, prepared, cancel).await,
+        Decision::Ask => match ask(agent, shown, prepared, cancel).await {
+            Some(answered) => answered,
+            None => return Ok(Some(not_started())),
+        },
     };
     let call_id = shown.call_id.clone();
     let event = Permission { call_id, allowed, reason: reason.clone() };
@@ -150,13 +153,14 @@ async fn allow(
     }))
 }
 
-/// Asks the user; without anyone to ask the answer is no.
+/// Asks the user; without anyone to ask the answer is no. None when the user interrupted instead
+/// of answering.
 async fn ask(
     agent: &mut Agent,
     shown: &ToolShown,
     prepared: &Prepared,
     cancel: &CancellationToken,
-) -> (bool, String) {
+) -> Option<(bool, String)> {
     let (answer, answered) = oneshot::channel();
     let question = Question {
         tool: shown.name.clone(),
@@ -171,13 +175,14 @@ async fn ask(
              \"ask\"). Do not try again; say what you would have done.",
             shown.name
         );
-        return (false, reason);
+        return Some((false, reason));
     }
     let answer = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return None,
         answer = answered => answer.unwrap_or(Answer::No(None)),
-        () = cancel.cancelled() => Answer::No(None),
     };
-    match answer {
+    Some(match answer {
         Answer::Yes => (true, "the user allowed it".to_owned()),
         Answer::Always => {
             agent.always.insert(prepared.name.to_owned());
@@ -185,7 +190,7 @@ async fn ask(
         }
         Answer::No(None) => (false, "the user said no. Ask what to do instead.".to_owned()),
         Answer::No(Some(comment)) => (false, format!("the user said no: {comment}")),
-    }
+    })
 }
 
 /// The tools of a batch that are running, and the outcomes there are.

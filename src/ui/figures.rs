@@ -84,6 +84,12 @@ pub fn ending(summary: &TurnSummary) -> Option<Error> {
     })
 }
 
+/// What to tell about a turn that did end as it should.
+pub fn remark(summary: &TurnSummary) -> Option<&str> {
+    let worth_telling = summary.ending == Ending::Completed && !summary.detail.is_empty();
+    worth_telling.then_some(&*summary.detail)
+}
+
 /// How the process ends after a single turn.
 pub fn exit(summary: &TurnSummary) -> Exit {
     match summary.ending {

@@ -20,6 +20,8 @@ pub mod terminal;
 pub(crate) mod script;
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -36,6 +38,8 @@ const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(100);
 /// Updates taken in at once.
 const BATCH: usize = 4096;
+/// How long a screen that was given up may take for its last words.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Something that shows updates. It collects text, and writes it when told to, so that a burst of
 /// small updates costs one write.
@@ -62,7 +66,7 @@ enum Control {
     Pause(oneshot::Sender<()>),
     Resume,
     Error(Error),
-    Ask(question::Ask),
+    Ask(question::Ask, oneshot::Sender<()>),
     Close,
 }
 
@@ -72,6 +76,8 @@ pub struct Handle {
     updates: mpsc::UnboundedSender<Update>,
     controls: mpsc::UnboundedSender<Control>,
     broken: CancellationToken,
+    fault: Arc<OnceLock<io::Error>>,
+    given_up: AtomicBool,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -80,6 +86,7 @@ pub fn start(screen: impl Screen + 'static) -> Result<Handle, Error> {
     let (updates, updates_in) = mpsc::unbounded_channel();
     let (controls, controls_in) = mpsc::unbounded_channel();
     let broken = CancellationToken::new();
+    let fault = Arc::new(OnceLock::new());
     let failed = |error: io::Error| Error::failed("cannot start the screen", error);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(failed)?;
@@ -87,6 +94,7 @@ pub fn start(screen: impl Screen + 'static) -> Result<Handle, Error> {
         screen: Box::new(screen),
         updates: updates_in,
         broken: broken.clone(),
+        fault: fault.clone(),
         paused: false,
         moving: false,
         next_write: Instant::now(),
@@ -95,7 +103,8 @@ pub fn start(screen: impl Screen + 'static) -> Result<Handle, Error> {
         .name("screen".into())
         .spawn(move || runtime.block_on(worker.run(controls_in)))
         .map_err(failed)?;
-    Ok(Handle { updates, controls, broken, thread: Some(thread) })
+    let given_up = AtomicBool::new(false);
+    Ok(Handle { updates, controls, broken, fault, given_up, thread: Some(thread) })
 }
 
 impl Handle {
@@ -114,9 +123,10 @@ impl Handle {
         let _ = self.controls.send(Control::Error(error));
     }
 
-    /// Shows what the user is asked to allow, after everything sent so far.
-    pub fn ask(&self, ask: question::Ask) {
-        let _ = self.controls.send(Control::Ask(ask));
+    /// Shows what the user is asked to allow, after everything sent so far, and waits until it is
+    /// on screen: nobody may answer what cannot be seen yet.
+    pub async fn ask(&self, ask: question::Ask) {
+        self.wait_for(|done| Control::Ask(ask, done)).await;
     }
 
     /// Waits until everything sent so far is on screen.
@@ -135,9 +145,19 @@ impl Handle {
         let _ = self.controls.send(Control::Resume);
     }
 
-    /// Cancelled once the output cannot be written any more (its reader is gone).
+    /// Cancelled once the output cannot be written any more.
     pub fn broken(&self) -> &CancellationToken {
         &self.broken
+    }
+
+    /// Why the output cannot be written, where that is a fault: a reader that has gone is none.
+    pub fn fault(&self) -> Option<&io::Error> {
+        self.fault.get().filter(|error| !is_reader_gone(error))
+    }
+
+    /// The end of the program does not wait for an output that takes nothing.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
     }
 
     async fn wait_for(&self, control: impl FnOnce(oneshot::Sender<()>) -> Control) {
@@ -152,10 +172,21 @@ impl Drop for Handle {
     /// Shows what is left and ends the thread.
     fn drop(&mut self) {
         let _ = self.controls.send(Control::Close);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let Some(thread) = self.thread.take() else { return };
+        let until = Instant::now() + LAST_WORDS;
+        while self.given_up.load(Ordering::Relaxed) && !thread.is_finished() {
+            if Instant::now() >= until {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
         }
+        let _ = thread.join();
     }
+}
+
+/// True for a write error that only says that nobody reads any more: `| head -1` ends quietly.
+pub(crate) fn is_reader_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 /// The thread's side.
@@ -163,6 +194,7 @@ struct Worker {
     screen: Box<dyn Screen>,
     updates: mpsc::UnboundedReceiver<Update>,
     broken: CancellationToken,
+    fault: Arc<OnceLock<io::Error>>,
     paused: bool,
     moving: bool,
     next_write: Instant,
@@ -222,9 +254,10 @@ impl Worker {
                 self.screen.error(&error);
                 self.flush();
             }
-            Control::Ask(ask) => {
+            Control::Ask(ask, done) => {
                 self.screen.ask(&ask);
                 self.flush();
+                let _ = done.send(());
             }
             Control::Close => {}
         }
@@ -247,7 +280,9 @@ impl Worker {
     }
 
     fn flush(&mut self) {
-        if self.screen.flush().is_err() {
+        if let Err(error) = self.screen.flush() {
+            // The first one tells why; those after it are its consequences.
+            let _ = self.fault.set(error);
             self.broken.cancel();
         }
     }

@@ -80,6 +80,9 @@ impl<O: Write, E: Write> Plain<O, E> {
         if let Some(error) = figures::ending(summary) {
             self.failure(&error);
         }
+        if let Some(remark) = figures::remark(summary) {
+            self.line(&format!("warning: {}", sanitize::line(remark)));
+        }
         if self.options.verbose {
             self.line(&figures::usage(summary));
         }

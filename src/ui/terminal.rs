@@ -307,6 +307,8 @@ impl<W: Write> Terminal<W> {
             self.line(Style::Warn, &format!("interrupted{colon}{detail}"));
         } else if let Some(error) = figures::ending(summary) {
             self.failure(&error);
+        } else if let Some(remark) = figures::remark(summary) {
+            self.line(Style::Warn, &sanitize::line(remark));
         }
         self.begin(Block::Figures);
         self.end_line();

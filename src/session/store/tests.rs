@@ -122,13 +122,14 @@ fn lists_are_newest_first_with_titles() {
     let file = workspace.join(format!(".xsh/sessions/{second}.jsonl"));
     fs::File::options().append(true).open(file).unwrap().set_modified(far_future()).unwrap();
     fs::write(workspace.join(".xsh/sessions/broken.jsonl"), "nonsense").unwrap();
-    let (listed, total) = place.store(&workspace).list(false, 10);
-    let titles: Vec<&str> = listed.iter().map(|listed| listed.title.as_str()).collect();
-    assert_eq!((titles, total), (vec!["second", "first"], 3));
-    assert_eq!(place.store(&workspace).list(false, 1).0.len(), 1);
+    let listing = place.store(&workspace).list(false, 10);
+    let titles: Vec<&str> = listing.sessions.iter().map(|listed| listed.title.as_str()).collect();
+    assert_eq!((titles, listing.unreadable, listing.older), (vec!["second", "first"], 1, 0));
+    let listing = place.store(&workspace).list(false, 1);
+    assert_eq!((listing.sessions.len(), listing.older), (1, 2));
     let other = place.workspace("other");
-    assert_eq!(place.store(&other).list(false, 10).1, 0);
-    assert_eq!(place.store(&other).list(true, 10).0.len(), 2);
+    assert_eq!(place.store(&other).list(false, 10), Listing::default());
+    assert_eq!(place.store(&other).list(true, 10).sessions.len(), 2);
 }
 
 #[test]

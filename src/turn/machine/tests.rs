@@ -166,11 +166,40 @@ fn two_tries_without_gain_are_the_last() {
 #[test]
 fn a_full_context_that_cannot_shrink_ends_the_turn_with_its_sizes() {
     let mut machine = machine();
-    machine.next(Input::Started, FULL);
-    machine.next(Input::NotCompacted, FULL);
-    let Step::Done(finish) = machine.next(Input::NotCompacted, FULL) else { panic!() };
+    let mut step = machine.next(Input::Started, FULL);
+    for means in [Means::Summary, Means::Cut, Means::CutAll, Means::Digest] {
+        assert_eq!(step, Step::Compact(Trigger::Auto, means));
+        step = machine.next(Input::NotCompacted, FULL);
+    }
+    let Step::Done(finish) = step else { panic!("{step:?}") };
     assert_eq!(finish.ending, Ending::Error);
     assert!(finish.detail.contains("99 of 100"), "{}", finish.detail);
+}
+
+#[test]
+fn what_the_work_rests_on_is_cut_only_when_it_cannot_go_on() {
+    for (fill, expected) in
+        [(DUE, Step::CallModel), (FULL, Step::Compact(Trigger::Auto, Means::CutAll))]
+    {
+        let mut machine = machine();
+        machine.next(Input::Started, fill);
+        machine.next(Input::NotCompacted, fill);
+        assert_eq!(machine.next(Input::NotCompacted, fill), expected);
+    }
+}
+
+#[test]
+fn summaries_that_fail_are_not_asked_for_again_and_again() {
+    let mut machine = machine();
+    let mut step = machine.next(Input::Started, DUE);
+    for _ in 0..2 {
+        assert_eq!(step, Step::Compact(Trigger::Auto, Means::Summary));
+        machine.next(Input::NotCompacted, DUE);
+        assert_eq!(machine.next(Input::Compacted, CALM), Step::CallModel);
+        machine.next(calls("{}"), CALM);
+        step = machine.next(Input::ToolsDone, DUE);
+    }
+    assert_eq!(step, Step::Compact(Trigger::Auto, Means::Cut));
 }
 
 #[test]
@@ -197,7 +226,7 @@ fn overflow_without_any_gain_is_the_original_error() {
     let mut machine = machine();
     machine.next(Input::Started, CALM);
     assert_eq!(machine.next(overflow(), CALM), Step::Compact(Trigger::Overflow, Means::Summary));
-    let cut = Step::Compact(Trigger::Overflow, Means::Cut);
+    let cut = Step::Compact(Trigger::Overflow, Means::CutAll);
     assert_eq!(machine.next(Input::NotCompacted, CALM), cut);
     let digest = Step::Compact(Trigger::Overflow, Means::Digest);
     assert_eq!(machine.next(Input::NotCompacted, CALM), digest);
