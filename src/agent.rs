@@ -217,7 +217,7 @@ impl Agent {
             );
         }
         let event = ModelChanged { provider: self.provider.clone(), model: name.to_owned() };
-        self.session.record(Event::ModelChanged(event)).map_err(|error| log_error(&error))?;
+        self.session.propose(Event::ModelChanged(event)).map_err(|error| log_error(&error))?;
         name.clone_into(&mut self.envelope.model);
         self.prompt_is_fresh = false;
         let fields = effort::fields(self.profile, name, self.options.effort);
@@ -249,14 +249,11 @@ impl Agent {
     pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
-        let resumed = resume::open(&path, self.profile)?;
+        let resumed = resume::open(&path, self.profile, self.store.refuge())?;
         let recorded = &resumed.session.header.cwd;
         if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
-            return Err(Error::usage(
-                "this session belongs to another folder",
-                recorded,
-            )
-            .help(format!("xsh --resume {}", resumed.session.header.id)));
+            return Err(Error::usage("this session belongs to another folder", recorded)
+                .help(format!("xsh --resume {}", resumed.session.header.id)));
         }
         let turns = resumed.session.state.turn;
         for warning in resumed.warnings {
@@ -267,12 +264,25 @@ impl Agent {
         Ok(())
     }
 
+    /// The last chance to write what could not be written when it happened. An error says how much
+    /// is lost with the end of the program.
+    pub fn close(&mut self) -> Result<(), Error> {
+        if !self.session.has_backlog() {
+            return Ok(());
+        }
+        let saved = self.session.flush().and_then(|()| self.session.sync());
+        self.tell_notices();
+        saved.map_err(|error| {
+            let lost = figures_of(self.session.waiting());
+            Error::failed(format!("{lost} could not be saved"), error)
+        })
+    }
+
     /// Makes sure that nothing of the present session is lost before it is left.
     fn settle(&mut self) -> Result<(), Error> {
-        self.session
-            .flush()
-            .and_then(|()| self.session.sync())
-            .map_err(|error| log_error(&error))?;
+        let saved = self.session.flush().and_then(|()| self.session.sync());
+        self.tell_notices();
+        saved.map_err(|error| log_error(&error))?;
         self.always.clear();
         self.prompt_is_fresh = false;
         Ok(())
@@ -305,7 +315,7 @@ impl Agent {
         }
         let content = (self.build_prompt)(&self.envelope.model).text;
         if content != self.session.state.system {
-            self.session.record(Event::SystemPrompt(SystemPrompt { content }))?;
+            self.session.propose(Event::SystemPrompt(SystemPrompt { content }))?;
         }
         self.prompt_is_fresh = true;
         Ok(())
@@ -321,6 +331,13 @@ impl Agent {
     pub(crate) fn budget(&self) -> Option<Budget> {
         let window = self.window.tokens?;
         Some(Budget { window, tools_bytes: self.envelope.tools.len() })
+    }
+
+    /// Tells what has happened to the log.
+    pub(crate) fn tell_notices(&mut self) {
+        for notice in self.session.take_notices() {
+            self.show(Update::Warning(notice));
+        }
     }
 
     /// Sends an update. A screen that is gone is no reason to stop working.
@@ -375,6 +392,10 @@ impl Drop for Agent {
             let _ = std::fs::remove_dir_all(self.side_folder());
         }
     }
+}
+
+fn figures_of(events: usize) -> String {
+    if events == 1 { "1 event".to_owned() } else { format!("{events} events") }
 }
 
 type Belongs = fn(&Message) -> bool;

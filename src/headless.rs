@@ -20,10 +20,7 @@ const STDIN_WITHIN: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// The prompt of a headless run, with a piped stdin added as context. The second value is a warning.
 /// Whoever writes to stdin may take any time: a signal ends the waiting.
-pub async fn prompt(
-    args: &Args,
-    signals: &mut Signals,
-) -> Result<(String, Option<String>), Error> {
+pub async fn prompt(args: &Args, signals: &mut Signals) -> Result<(String, Option<String>), Error> {
     let args = args.clone();
     let read = tokio::task::spawn_blocking(move || read_prompt(&args));
     tokio::select! {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
 use crate::client::discover::{self, listing};
 use crate::commands::{doctor, generate, models, sessions};
@@ -78,9 +79,7 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
         Command::Completions { shell } => {
             out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
-        Command::Man => {
-            out::print_bytes(&generate::man()?).map(|()| Exit::Done)
-        }
+        Command::Man => out::print_bytes(&generate::man()?).map(|()| Exit::Done),
     }
 }
 
@@ -153,7 +152,7 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     start.warnings.extend(warning);
     start::discover(&mut start.config).await;
     let screen = headless_screen(args)?;
-    let mut agent = start::agent(start, args, wires(&screen, None))?;
+    let mut agent = open(start, args, wires(&screen, None), signals).await?;
     headless::run(&mut agent, &prompt, signals, &screen).await
 }
 
@@ -189,7 +188,7 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 }
 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
-async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
+async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
     start::discover(&mut start.config).await;
     let screen = person_screen(args, &start.config)?;
@@ -202,13 +201,30 @@ async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     })?;
     let (ask, questions) = mpsc::unbounded_channel();
     let sessions = session_lister(start.store.clone());
-    let mut agent = start::agent(start, args, wires(&screen, Some(ask)))?;
+    let mut agent = open(start, args, wires(&screen, Some(ask)), &mut signals).await?;
     let first = match args.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
     };
     let mut shell = Shell { questions, screen, editor, signals, sessions };
     Ok(repl::run(&mut agent, &mut shell, first).await)
+}
+
+/// Makes the agent. Reading a large session takes its time; a signal ends the waiting.
+async fn open(
+    start: Start,
+    args: &Args,
+    wires: Wires,
+    signals: &mut Signals,
+) -> Result<Agent, Error> {
+    let args = args.clone();
+    let opened = tokio::task::spawn_blocking(move || start::agent(start, &args, wires));
+    tokio::select! {
+        opened = opened => opened.map_err(|error| Error::failed("cannot start", error))?,
+        _ = signals.next() => {
+            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
+        }
+    }
 }
 
 fn wires(

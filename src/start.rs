@@ -207,7 +207,7 @@ fn open_session(
     let Some(path) = resume else {
         return Ok((store.create(&config.workspace, mind.profile), None));
     };
-    let resumed = resume::open(path, mind.profile)?;
+    let resumed = resume::open(path, mind.profile, store.refuge())?;
     for warning in resumed.warnings {
         let _ = wires.updates.send(Update::Warning(warning));
     }

@@ -45,6 +45,17 @@ pub struct Shell {
 /// Runs until the user quits. `first` is sent as if it had been typed. The result is how the
 /// process ends; what goes wrong in a turn or a command is shown, and the loop goes on.
 pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) -> Exit {
+    let exit = converse(agent, shell, first).await;
+    match agent.close() {
+        Ok(()) => exit,
+        Err(error) => {
+            shell.screen.error(error);
+            Exit::Failed
+        }
+    }
+}
+
+async fn converse(agent: &mut Agent, shell: &mut Shell, first: Option<String>) -> Exit {
     let mut next = first;
     let mut warned = false;
     loop {

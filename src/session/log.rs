@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lock::{Lock, LockError};
-use super::store;
+use super::{rescue, store};
 use crate::event::{FORMAT_VERSION, Header, Record};
 
 /// A line longer than this is damaged, not read.
@@ -72,6 +72,9 @@ pub enum Change {
     /// There is no file under its name any more.
     #[error("was removed while it was in use")]
     Removed,
+    /// It was never made, because the workspace that it belongs into is gone.
+    #[error("cannot be made: its workspace is gone")]
+    Homeless,
     /// Another file has its name.
     #[error("was replaced by another file")]
     Replaced,
@@ -124,6 +127,9 @@ impl Log {
     pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
         let line = record.to_line()?;
         if let Self::Planned { path, header, index } = self {
+            if rescue::is_homeless(path, header) {
+                return Err(LogError::Changed { path: path.clone(), how: Change::Homeless });
+            }
             let file = LogFile::create(path, header)?;
             store::note_latest(path, &header.id);
             if let Some(index) = index {

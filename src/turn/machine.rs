@@ -155,10 +155,7 @@ impl Machine {
                 self.shorten_further(fill)
             }
             Input::Failed(error) => self.after_failure(error, fill),
-            Input::LogFailed(why) => done(Finish::new(Ending::Error, why).help(
-                "free some space or make the session folder writable; what could not be saved is \
-                 kept and written first when you go on",
-            )),
+            Input::LogFailed(why) => done(log_failure(why)),
             Input::Interrupted => done(Finish::new(Ending::Cancelled, "")),
         }
     }
@@ -348,6 +345,14 @@ const REPEATING: &str = "[xsh] You have made the same calls several times in a r
 
 fn done(finish: Finish) -> Step {
     Step::Done(finish)
+}
+
+/// The ending of a turn whose events cannot be saved.
+pub(super) fn log_failure(why: impl Into<String>) -> Finish {
+    Finish::new(Ending::Error, why).help(
+        "free some space or make the session folder writable; what could not be saved is kept \
+         and written first when you go on",
+    )
 }
 
 fn completed(reply: &Reply) -> Finish {

@@ -65,6 +65,7 @@ pub(crate) async fn run(
                 compact::run(agent, trigger, means, &mut tally, cancel).await
             }
         };
+        agent.tell_notices();
         input = result.unwrap_or_else(|error| Input::LogFailed(log_failed(&error)));
     };
     Ok(end(agent, turn, finish, tally, began))
@@ -180,22 +181,26 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     Ok(())
 }
 
-/// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
+/// Records the ending and tells it. A log that cannot be written does not keep a turn from ending,
+/// but it makes of it a failed one.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
-    let Finish { ending, detail, help } = finish;
+    let Finish { ending, detail, .. } = &finish;
+    let (ending, detail) = (*ending, detail.clone());
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
-    let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
+    let finished = TurnFinished { turn, ending, steps, usage, detail };
     let saved =
         agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
-    if let Err(error) = saved {
-        agent.show(Update::Warning(log_failed(&error)));
-    }
+    agent.tell_notices();
+    let Finish { ending, detail, help } = match saved {
+        Ok(()) => finish,
+        Err(error) => unsaved(agent, finish, log_failed(&error)),
+    };
     let summary = TurnSummary {
         turn,
-        ending: if agent.session.has_backlog() { Ending::Error } else { ending },
+        ending,
         detail,
         help,
         steps,
@@ -211,6 +216,20 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
     summary
 }
 
+/// The ending of a turn that could not be saved: a failure, whatever it was before.
+fn unsaved(agent: &Agent, finish: Finish, why: String) -> Finish {
+    if finish.ending != Ending::Error {
+        return machine::log_failure(why);
+    }
+    if finish.detail != why {
+        agent.show(Update::Warning(why));
+    }
+    finish
+}
+
 pub(crate) fn log_failed(error: &LogError) -> String {
     format!("the session log cannot be written: {error}")
 }
+
+#[cfg(test)]
+mod tests;

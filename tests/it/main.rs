@@ -16,6 +16,7 @@ mod compaction;
 mod config;
 mod crash;
 mod demo;
+mod faults;
 mod headless;
 mod history;
 mod layers;

@@ -346,6 +346,11 @@ impl Running {
         self.child.wait().expect("xsh is waited for");
     }
 
+    /// What has come out on stdout so far.
+    pub fn stdout_so_far(&self) -> String {
+        self.stdout.text()
+    }
+
     /// What has come out so far.
     pub fn stderr_so_far(&self) -> String {
         self.stderr.text()
