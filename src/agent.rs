@@ -3,26 +3,24 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+mod mind;
 mod rewind;
+mod window;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::Model;
-use crate::client::classify::ProviderError;
-use crate::client::profile::effort::{self, Effort};
-use crate::client::profile::{Profile, models};
-use crate::client::request::{self, Envelope, Message};
+use crate::client::profile::effort::Effort;
+use crate::client::request::{Envelope, Message};
 use crate::client::retry::RetryPolicy;
-use crate::compact::{self, plan::Budget};
+use crate::compact::{self, Wish, plan::Budget};
 use crate::error::Error;
-use crate::event::{Compaction, Event, ModelChanged, SystemPrompt, Trigger};
+use crate::event::{Compaction, Event, SystemPrompt, Trigger};
 use crate::mask::Masks;
-use crate::message::Usage;
 use crate::policy::Mode;
 use crate::session::log::LogError;
 use crate::session::state::estimate;
@@ -32,7 +30,10 @@ use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
+pub use mind::Mind;
 pub use rewind::Scope;
+pub use window::{Probe, Window, assumed};
+pub(crate) use window::{Sent, Windows};
 
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]
@@ -65,23 +66,14 @@ pub enum Answer {
 pub struct ContextReport {
     /// Tokens in use, as the provider last reported plus what was added since.
     pub tokens: u64,
-    /// The window, where known.
-    pub window: Option<u64>,
-    /// Where the window's figure comes from.
-    pub window_origin: String,
+    /// The window and where its figure comes from.
+    pub window: Window,
+    /// What an unknown window is taken for on screen.
+    pub assumed: u64,
     /// Where automatic compaction sets in.
     pub compact_at: Option<u64>,
     /// Labelled parts in estimated tokens: system prompt, tools, messages by kind.
     pub parts: Vec<(String, u64)>,
-}
-
-/// A context window and where its figure comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// Tokens, where known.
-    pub tokens: Option<u64>,
-    /// For people: `--context-window`, `the model table`, `the provider's error` …
-    pub origin: String,
 }
 
 /// How an agent works, apart from what it works on.
@@ -89,6 +81,8 @@ pub struct Window {
 pub struct Options {
     /// Steps in a turn at most.
     pub max_steps: Option<u32>,
+    /// How often the same calls in a row end a turn.
+    pub max_repeats: u32,
     /// The permission mode.
     pub mode: Mode,
     /// How patient the client is.
@@ -122,11 +116,9 @@ pub type BuildPrompt = Box<dyn Fn(&str) -> BuiltPrompt + Send>;
 /// See the module.
 pub struct Agent {
     pub(crate) session: Session,
-    pub(crate) model: Box<dyn Model>,
+    pub(crate) mind: Mind,
     pub(crate) envelope: Envelope,
-    pub(crate) provider: String,
-    pub(crate) profile: &'static Profile,
-    pub(crate) window: Window,
+    pub(crate) windows: Windows,
     pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) store: Store,
@@ -136,8 +128,6 @@ pub struct Agent {
     pub(crate) build_prompt: BuildPrompt,
     pub(crate) updates: mpsc::UnboundedSender<Update>,
     pub(crate) questions: Option<mpsc::UnboundedSender<Question>>,
-    /// The user has been warned that the server drops a part of what it is sent.
-    pub(crate) warned_of_cut: bool,
     /// The system prompt has been checked against today's model, tools and directory.
     pub(crate) prompt_is_fresh: bool,
 }
@@ -155,7 +145,8 @@ impl Agent {
 
     /// Prepares what the first request needs and costs time; to be called while the user types.
     pub fn warm_up(&mut self) {
-        self.model.warm_up();
+        self.mind.model.warm_up();
+        self.ask_window();
     }
 
     /// `/compact [focus]`: replaces old history by a summary. Says what came of it.
@@ -166,7 +157,8 @@ impl Agent {
     ) -> Result<String, Error> {
         self.show(Update::Compacting(Trigger::Manual));
         let mut tally = Tally::default();
-        let done = compact::summarise(self, Trigger::Manual, focus, &mut tally, cancel).await;
+        let wish = Wish { trigger: Trigger::Manual, focus, into: None };
+        let done = compact::summarise(self, wish, &mut tally, cancel).await;
         match done.map_err(|error| log_error(&error))? {
             Ok(Compaction { tokens_before, tokens_after, .. }) => {
                 Ok(format!("compacted: {tokens_before} → {tokens_after} tokens"))
@@ -176,7 +168,8 @@ impl Agent {
     }
 
     /// `/context`.
-    pub fn context(&self) -> ContextReport {
+    pub fn context(&mut self) -> ContextReport {
+        self.take_window();
         let state = &self.session.state;
         let mut parts = vec![
             ("system prompt".to_owned(), estimate(state.encoded().first(0).len())),
@@ -190,8 +183,8 @@ impl Agent {
         }
         ContextReport {
             tokens: state.size(self.envelope.tools.len()),
-            window: self.window.tokens,
-            window_origin: self.window.origin.clone(),
+            window: self.mind.window.clone(),
+            assumed: self.mind.assumed_window(),
             compact_at: self.budget().map(Budget::trigger),
             parts,
         }
@@ -203,35 +196,6 @@ impl Agent {
         self.registry.describe().into_iter().map(|(n, d)| (n.to_owned(), first(d))).collect()
     }
 
-    /// `/model` without a name: provider and model in use.
-    pub fn model(&self) -> (String, String) {
-        (self.provider.clone(), self.envelope.model.clone())
-    }
-
-    /// `/model NAME`: another model of the same provider from the next step on. Says what changed.
-    pub fn switch_model(&mut self, name: &str) -> Result<String, Error> {
-        let name = name.trim();
-        if name.is_empty() {
-            return Err(
-                Error::usage("which model?", "").help("/model NAME; `xsh models` lists them")
-            );
-        }
-        let event = ModelChanged { provider: self.provider.clone(), model: name.to_owned() };
-        self.session.propose(Event::ModelChanged(event)).map_err(|error| log_error(&error))?;
-        name.clone_into(&mut self.envelope.model);
-        self.prompt_is_fresh = false;
-        let fields = effort::fields(self.profile, name, self.options.effort);
-        self.envelope.extra = request::extra(self.profile, &fields);
-        self.window = match models::find(&self.provider, name) {
-            Some(model) => {
-                Window { tokens: Some(model.window), origin: "the model table".to_owned() }
-            }
-            None => Window { tokens: None, origin: "unknown".to_owned() },
-        };
-        let window = self.window.tokens.map_or("unknown".to_owned(), |tokens| tokens.to_string());
-        Ok(format!("model: {name} (window {window}); the provider's cache starts anew"))
-    }
-
     /// The session's id, and its file where it is saved.
     pub fn session(&self) -> (String, Option<PathBuf>) {
         (self.session.header.id.clone(), self.session.path())
@@ -240,7 +204,7 @@ impl Agent {
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
         self.settle()?;
-        self.session = self.store.create(&self.workspace.root, self.profile);
+        self.take_session(self.store.create(&self.workspace.root, self.mind.profile));
         self.opened(None);
         Ok(())
     }
@@ -249,7 +213,10 @@ impl Agent {
     pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
         self.settle()?;
         let path = self.store.find(id, Some(&self.session.header.id))?;
-        let resumed = resume::open(&path, self.profile, self.store.refuge())?;
+        if self.session.path().is_some_and(|own| same_file(&own, &path)) {
+            return Err(Error::usage("this session is open already", ""));
+        }
+        let resumed = resume::open(&path, self.mind.profile, self.store.refuge())?;
         let recorded = &resumed.session.header.cwd;
         if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
             return Err(Error::usage("this session belongs to another folder", recorded)
@@ -259,8 +226,18 @@ impl Agent {
         for warning in resumed.warnings {
             self.show(Update::Warning(warning));
         }
-        self.session = resumed.session;
+        self.take_session(resumed.session);
         self.opened(Some(turns));
+        let last = self.session.state.model.as_ref();
+        let last = last
+            .filter(|last| (&last.provider, &last.model) != (&self.mind.provider, &self.mind.name));
+        if let Some(last) = last {
+            let text = format!(
+                "{} ({}) answered here last; {} goes on",
+                last.model, last.provider, self.mind.name
+            );
+            self.show(Update::Note(text));
+        }
         Ok(())
     }
 
@@ -278,6 +255,17 @@ impl Agent {
         })
     }
 
+    /// Goes on with this session, as the model in use reads it.
+    pub(crate) fn take_session(&mut self, session: Session) {
+        self.session = session;
+        self.read_as_model();
+    }
+
+    /// Encodes the history as the model in use reads it.
+    pub(crate) fn read_as_model(&mut self) {
+        self.session.state.set_reader(self.mind.profile, self.mind.speaker());
+    }
+
     /// Makes sure that nothing of the present session is lost before it is left.
     fn settle(&mut self) -> Result<(), Error> {
         let saved = self.session.flush().and_then(|()| self.session.sync());
@@ -290,7 +278,7 @@ impl Agent {
 
     /// Tells that a session begins or goes on.
     pub fn opened(&self, resumed_turns: Option<u32>) {
-        let built = (self.build_prompt)(&self.envelope.model);
+        let built = (self.build_prompt)(&self.mind.name);
         for warning in built.warnings {
             self.show(Update::Warning(warning));
         }
@@ -298,8 +286,8 @@ impl Agent {
             id: self.session.header.id.clone(),
             path: self.session.path().map(|path| path.display().to_string()),
             cwd: self.workspace.root.display().to_string(),
-            provider: self.provider.clone(),
-            model: self.envelope.model.clone(),
+            provider: self.mind.provider.clone(),
+            model: self.mind.name.clone(),
             tools: self.registry.names().into_iter().map(str::to_owned).collect(),
             permission_mode: self.options.mode.name().to_owned(),
             instructions: built.sources,
@@ -313,7 +301,7 @@ impl Agent {
         if self.prompt_is_fresh {
             return Ok(());
         }
-        let content = (self.build_prompt)(&self.envelope.model).text;
+        let content = (self.build_prompt)(&self.mind.name).text;
         if content != self.session.state.system {
             self.session.propose(Event::SystemPrompt(SystemPrompt { content }))?;
         }
@@ -321,15 +309,9 @@ impl Agent {
         Ok(())
     }
 
-    /// The usage with its cost, where the provider named none and prices are known.
-    pub(crate) fn priced(&self, usage: Usage) -> Usage {
-        let price = models::find(&self.provider, &self.envelope.model).and_then(|m| m.price);
-        Usage { cost: usage.cost.or_else(|| Some(price?.cost(&usage))), ..usage }
-    }
-
     /// The room in the window; none when the window is unknown.
     pub(crate) fn budget(&self) -> Option<Budget> {
-        let window = self.window.tokens?;
+        let window = self.mind.window.tokens?;
         Some(Budget { window, tools_bytes: self.envelope.tools.len() })
     }
 
@@ -343,28 +325,6 @@ impl Agent {
     /// Sends an update. A screen that is gone is no reason to stop working.
     pub(crate) fn show(&self, update: Update) {
         let _ = self.updates.send(update);
-    }
-
-    /// Takes over the window that an overflow error states.
-    pub(crate) fn learn_window(&mut self, error: &ProviderError) {
-        if let Some(tokens) = error.window.filter(|&tokens| tokens >= 1_000) {
-            let origin = "the provider's error".to_owned();
-            self.window = Window { tokens: Some(tokens), origin };
-        }
-    }
-
-    /// Warns, once, when the server read far fewer tokens than it was sent.
-    pub(crate) fn warn_if_server_cuts(&mut self, sent: u64, usage: Option<Usage>) {
-        let Some(read) = usage.map(|usage| usage.prompt).filter(|&read| read > 0) else { return };
-        if self.warned_of_cut || sent < 3_000 || read.saturating_mul(5) > sent.saturating_mul(2) {
-            return;
-        }
-        self.warned_of_cut = true;
-        self.show(Update::Warning(format!(
-            "about {sent} tokens were sent but the server read only {read}: it seems to drop the \
-             beginning of the conversation. Raise its context length (Ollama: \
-             OLLAMA_CONTEXT_LENGTH) and set --context-window to match."
-        )));
     }
 
     /// Where whole outputs go that were cut for the model.
@@ -396,6 +356,10 @@ impl Drop for Agent {
 
 fn figures_of(events: usize) -> String {
     if events == 1 { "1 event".to_owned() } else { format!("{events} events") }
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    a == b || std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
 }
 
 type Belongs = fn(&Message) -> bool;

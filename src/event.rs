@@ -235,6 +235,9 @@ pub struct ModelChanged {
     pub provider: String,
     /// The model.
     pub model: String,
+    /// How hard it is to think, where the user has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
 }
 
 /// See [`Event::Permission`].

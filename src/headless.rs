@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::cli::{Args, Prompt};
 use crate::error::{Error, Exit};
+use crate::prompt;
 use crate::repl::drive::{Driven, unattended};
 use crate::repl::signals::Signals;
 use crate::ui::{Handle, figures, out};
@@ -41,7 +42,7 @@ fn read_prompt(args: &Args) -> Result<(String, Option<String>), Error> {
         Prompt::Text(text) if stdin.is_terminal() => (text, None),
         Prompt::Text(text) => match piped_context()? {
             Piped::Text(context, warning) if !context.trim().is_empty() => {
-                (format!("{text}\n\n<stdin>\n{context}\n</stdin>"), warning)
+                (prompt::with_context(&text, &context), warning)
             }
             Piped::Text(_, warning) => (text, warning),
             Piped::Silent => {

@@ -18,6 +18,7 @@ pub mod commands;
 pub mod compact;
 pub mod config;
 pub mod demo;
+pub mod desk;
 pub mod error;
 pub mod event;
 pub mod hash;

@@ -91,23 +91,29 @@ pub fn first_sentence(text: &str) -> String {
 }
 
 const FRAME: &str = "project_instructions";
+const PIPED: &str = "stdin";
+
+/// A prompt with what was piped in as its context, between tags that the text cannot close.
+pub fn with_context(prompt: &str, piped: &str) -> String {
+    format!("{prompt}\n\n<{PIPED}>\n{}\n</{PIPED}>", defuse(piped, PIPED))
+}
 
 /// Puts a file between tags that its text cannot close.
 fn frame(text: &mut String, instruction: &Instruction) {
     let path = one_line(&instruction.path).replace(['"', '<', '>'], "_");
-    let body = defuse(instruction.text.trim());
+    let body = defuse(instruction.text.trim(), FRAME);
     push(text, format_args!("\n<{FRAME} path=\"{path}\">\n{body}\n</{FRAME}>\n"));
 }
 
 /// Breaks every opening or closing of the frame's tag inside a text.
-fn defuse(text: &str) -> String {
+fn defuse(text: &str, frame: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('<') {
         safe.push_str(before);
         let name = after.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
         let is_frame =
-            name.get(..FRAME.len()).is_some_and(|start| start.eq_ignore_ascii_case(FRAME));
+            name.get(..frame.len()).is_some_and(|start| start.eq_ignore_ascii_case(frame));
         safe.push_str(if is_frame { "&lt;" } else { "<" });
         rest = after;
     }

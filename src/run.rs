@@ -7,18 +7,22 @@ use tokio::sync::mpsc;
 
 use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
-use crate::client::discover::{self, listing};
+use crate::client::discover;
 use crate::commands::{doctor, generate, models, sessions};
 use crate::config::{Config, instructions, load};
 use crate::demo;
+use crate::desk::Desk;
+use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
 use crate::policy::Mode;
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::lists::SessionLine;
+use crate::repl::pick::{Picked, pick};
 use crate::repl::signals::Signals;
 use crate::repl::{self, Shell};
 use crate::session::store::Store;
+use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
 use crate::ui::json::{self, Format, Json};
 use crate::ui::plain::{Plain, PlainOptions};
@@ -89,7 +93,7 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
     let configured = config.endpoint.is_some();
     if configured {
         let endpoint = config.reachable()?;
-        let listed = listing::parse(&start::list_models(&config).await?)?;
+        let listed = connect::list(endpoint, &config).await?;
         let model = config.model.as_ref().map(|model| model.value.as_str());
         out::print(&models::table(&models::Offer {
             provider: &endpoint.provider.value,
@@ -124,10 +128,7 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     };
     if config.endpoint.is_none() {
         facts.servers = discover::find(config.ollama_host.as_deref()).await;
-        let wanted = config.model.as_ref().map(|model| model.value.clone());
-        if let Some(server) = discover::choose(&facts.servers, wanted.as_deref()) {
-            config.adopt(server);
-        }
+        choice::adopt_usual(&mut config, &facts.servers);
     }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
@@ -150,9 +151,10 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
-    start::discover(&mut start.config).await;
+    let ways = choice::find(&start).await;
+    choice::take_usual(&mut start, &ways);
     let screen = headless_screen(args)?;
-    let mut agent = open(start, args, wires(&screen, None), signals).await?;
+    let (mut agent, _) = open(start, wires(&screen, None), signals).await?;
     headless::run(&mut agent, &prompt, signals, &screen).await
 }
 
@@ -190,10 +192,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
 async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    start::discover(&mut start.config).await;
+    let ways = choice::find(&start).await;
     let screen = person_screen(args, &start.config)?;
     let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(&start.config);
-    let editor = Editor::start(EditorOptions {
+    let mut editor = Editor::start(EditorOptions {
         history: start.config.state_dir.as_ref().map(|dir| dir.join("history")),
         rich,
         color: colors(args, &start.config),
@@ -201,24 +203,40 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     })?;
     let (ask, questions) = mpsc::unbounded_channel();
     let sessions = session_lister(start.store.clone());
-    let mut agent = open(start, args, wires(&screen, Some(ask)), &mut signals).await?;
+    if ways.choices.is_empty() || !rich {
+        choice::take_usual(&mut start, &ways);
+    } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
+        return Ok(Exit::Interrupted);
+    }
+    let (mut agent, mut desk) = open(start, wires(&screen, Some(ask)), &mut signals).await?;
     let first = match args.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
     };
     let mut shell = Shell { questions, screen, editor, signals, sessions };
-    Ok(repl::run(&mut agent, &mut shell, first).await)
+    Ok(repl::run(&mut agent, &mut desk, &mut shell, first).await)
+}
+
+/// The user picks a provider, and keeps it for later if they like. False: they want to end.
+async fn choose(
+    start: &mut Start,
+    ways: &Ways,
+    screen: &Handle,
+    editor: &mut Editor,
+) -> Result<bool, Error> {
+    let Picked::One { index, keep } = pick(screen, editor, &ways.choices).await else {
+        return Ok(false);
+    };
+    choice::take(start, ways, index)?;
+    if let Some(text) = keep.then(|| choice::keep(&start.config)).transpose()? {
+        start.notes.push(text);
+    }
+    Ok(true)
 }
 
 /// Makes the agent. Reading a large session takes its time; a signal ends the waiting.
-async fn open(
-    start: Start,
-    args: &Args,
-    wires: Wires,
-    signals: &mut Signals,
-) -> Result<Agent, Error> {
-    let args = args.clone();
-    let opened = tokio::task::spawn_blocking(move || start::agent(start, &args, wires));
+async fn open(start: Start, wires: Wires, signals: &mut Signals) -> Result<(Agent, Desk), Error> {
+    let opened = tokio::task::spawn_blocking(move || start::agent(start, wires));
     tokio::select! {
         opened = opened => opened.map_err(|error| Error::failed("cannot start", error))?,
         _ = signals.next() => {

@@ -132,6 +132,8 @@ pub struct TurnSummary {
     pub context: u64,
     /// The model's window, where known.
     pub window: Option<u64>,
+    /// What an unknown window is taken for, for the eye alone.
+    pub assumed: u64,
     /// Wall time by the monotonic clock.
     pub duration: Duration,
     /// The part of it spent waiting for the model.

@@ -49,30 +49,23 @@ struct Spot {
     base: &'static str,
     /// Answered with 200 by this kind of server alone.
     sign: Option<&'static str>,
-    /// Answers with windows or with what is loaded.
-    details: Option<&'static str>,
 }
 
-const fn spot(
-    provider: &'static str,
-    port: u16,
-    sign: Option<&'static str>,
-    details: Option<&'static str>,
-) -> Spot {
-    Spot { provider, port, base: "/v1", sign, details }
+const fn spot(provider: &'static str, port: u16, sign: Option<&'static str>) -> Spot {
+    Spot { provider, port, base: "/v1", sign }
 }
 
 /// In order of preference.
 const SPOTS: &[Spot] = &[
-    spot("ollama", 11434, Some("/api/version"), Some("/api/ps")),
-    spot("lmstudio", 1234, Some("/api/v0/models"), Some("/api/v0/models")),
-    spot("llama.cpp", 8080, Some("/props"), Some("/props")),
-    spot("vllm", 8000, Some("/version"), None),
-    spot("sglang", 30000, Some("/get_model_info"), None),
-    spot("litellm", 4000, Some("/health/liveliness"), None),
-    spot("generic", 1337, None, None),
-    spot("generic", 5001, None, None),
-    Spot { base: "/engines/v1", ..spot("generic", 12434, None, None) },
+    spot("ollama", 11434, Some("/api/version")),
+    spot("lmstudio", 1234, Some("/api/v0/models")),
+    spot("llama.cpp", 8080, Some("/props")),
+    spot("vllm", 8000, Some("/version")),
+    spot("sglang", 30000, Some("/get_model_info")),
+    spot("litellm", 4000, Some("/health/liveliness")),
+    spot("generic", 1337, None),
+    spot("generic", 5001, None),
+    Spot { base: "/engines/v1", ..spot("generic", 12434, None) },
 ];
 
 /// Asks all usual ports, and the port of `ollama_host` (a base URL) where that is on loopback.
@@ -107,11 +100,13 @@ async fn probe(spot: &Spot, port: u16) -> Option<Server> {
         None => true,
     };
     let provider = if is_sure { spot.provider } else { "generic" };
-    if let Some(path) = spot.details.filter(|_| is_sure)
-        && let Some(answer) = get(port, path).await
-        && let Ok(details) = serde_json::from_slice::<Value>(&answer)
-    {
-        listing::refine(&mut models, &details);
+    let details = profile::by_name(provider).map_or(&[][..], |profile| profile.details);
+    for path in details {
+        if let Some(answer) = get(port, path).await
+            && let Ok(details) = serde_json::from_slice::<Value>(&answer)
+        {
+            listing::refine(&mut models, &details);
+        }
     }
     Some(Server { provider, base_url: format!("http://127.0.0.1:{port}{}", spot.base), models })
 }

@@ -5,6 +5,7 @@
 
 use std::error::Error as StdError;
 use std::io::Write;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -73,27 +74,60 @@ impl WireLog {
     }
 }
 
+/// The way to one endpoint, shared by all that is asked there.
+#[derive(Clone)]
+pub struct Link {
+    endpoint: Arc<Endpoint>,
+    /// Built when first needed: reading the system's certificates takes milliseconds.
+    client: Arc<OnceLock<reqwest::Client>>,
+}
+
+impl Link {
+    /// No connection is made yet.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint: Arc::new(endpoint), client: Arc::default() }
+    }
+
+    /// Where it leads.
+    pub fn base_url(&self) -> &str {
+        &self.endpoint.base_url
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, ProviderError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build_client(&self.endpoint)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// `GET`, for what a provider tells about its models. The URL is one of this endpoint's host:
+    /// the key goes with it.
+    pub async fn get(&self, url: &str) -> Result<Vec<u8>, ProviderError> {
+        let limit = self.endpoint.timeouts.connect;
+        let sending = timeout(limit, self.client()?.get(url).send()).await;
+        let response = match sending {
+            Err(_) => return Err(silent(limit, url)),
+            Ok(Err(error)) => return Err(broken(&error, url)),
+            Ok(Ok(response)) => response,
+        };
+        if response.status() != reqwest::StatusCode::OK {
+            return Err(refusal(response, url, &mut None).await);
+        }
+        Ok(bounded(response, MAX_LISTING).await)
+    }
+}
+
 /// A provider over HTTP.
 pub struct HttpModel {
-    endpoint: Endpoint,
+    link: Link,
     log: Option<WireLog>,
-    /// Built when first needed: reading the system's certificates takes milliseconds.
-    client: Option<reqwest::Client>,
 }
 
 impl HttpModel {
     /// A model behind an endpoint; no connection is made yet.
-    pub fn new(endpoint: Endpoint, log: Option<WireLog>) -> Self {
-        Self { endpoint, log, client: None }
-    }
-
-    fn client(&mut self) -> Result<reqwest::Client, ProviderError> {
-        if let Some(client) = &self.client {
-            return Ok(client.clone());
-        }
-        let client = build_client(&self.endpoint)?;
-        self.client = Some(client.clone());
-        Ok(client)
+    pub fn new(link: Link, log: Option<WireLog>) -> Self {
+        Self { link, log }
     }
 
     async fn exchange(
@@ -102,12 +136,13 @@ impl HttpModel {
         on_delta: &mut (dyn FnMut(Delta) + Send),
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Failure>> {
-        let url = format!("{}/chat/completions", self.endpoint.base_url);
+        let endpoint = &self.link.endpoint;
+        let url = format!("{}/chat/completions", endpoint.base_url);
         let no_reply = |error| Box::new(Failure::Provider(error, Reply::default()));
-        let client = self.client().map_err(no_reply)?;
+        let client = self.link.client().map_err(no_reply)?;
         write_log(&mut self.log, &format!("> POST {url}"), &request.body);
         let sending = client.post(&url).body(request.body.clone()).send();
-        let limits = self.endpoint.timeouts;
+        let limits = endpoint.timeouts;
         let response = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Box::new(Failure::Cancelled(Reply::default()))),
@@ -126,7 +161,7 @@ impl HttpModel {
                 error = refusal(response, &url, &mut self.log) => Err(no_reply(error)),
             };
         }
-        let options = Options { think_tags: self.endpoint.think_tags, url };
+        let options = Options { think_tags: endpoint.think_tags, url };
         let decoder = Decoder::new(&request.id_prefix, options);
         Body { response, decoder, limits, log: &mut self.log }.read(on_delta, cancel).await
     }
@@ -144,7 +179,7 @@ impl Model for HttpModel {
 
     fn warm_up(&mut self) {
         // An error shows up again, and is told, with the first request.
-        let _ = self.client();
+        let _ = self.link.client();
     }
 }
 
@@ -198,22 +233,6 @@ impl Body<'_> {
             .finish(&mut on_delta)
             .map_err(|failed| Box::new(Failure::Provider(failed.error, failed.partial)))
     }
-}
-
-/// `GET` below the base URL, for listings of models.
-pub async fn get(endpoint: &Endpoint, path: &str) -> Result<Vec<u8>, ProviderError> {
-    let url = format!("{}{path}", endpoint.base_url);
-    let client = build_client(endpoint)?;
-    let sending = timeout(endpoint.timeouts.connect, client.get(&url).send()).await;
-    let response = match sending {
-        Err(_) => return Err(silent(endpoint.timeouts.connect, &url)),
-        Ok(Err(error)) => return Err(broken(&error, &url)),
-        Ok(Ok(response)) => response,
-    };
-    if response.status() != reqwest::StatusCode::OK {
-        return Err(refusal(response, &url, &mut None).await);
-    }
-    Ok(bounded(response, MAX_LISTING).await)
 }
 
 fn build_client(endpoint: &Endpoint) -> Result<reqwest::Client, ProviderError> {

@@ -4,7 +4,7 @@
 //! wrong place), [`decode`] (a response body to a
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
 //! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data). Effects:
-//! [`http`], [`discover`].
+//! [`http`], [`discover`], [`windows`].
 
 pub mod assemble;
 mod calls;
@@ -23,6 +23,7 @@ pub mod sse;
 mod surrogate;
 pub mod textcalls;
 pub mod think;
+pub mod windows;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -129,6 +129,8 @@ pub struct Profile {
     pub base_url: Option<&'static str>,
     /// Environment variables that hold its key, first choice first. Empty: it needs none.
     pub key_envs: &'static [&'static str],
+    /// Paths beside the endpoint's that tell windows, in the server's own way.
+    pub details: &'static [&'static str],
     /// An environment variable that moves the endpoint; it pairs with the key in `key_envs`.
     pub base_url_env: Option<&'static str>,
     /// Its key in the environment is reason enough to choose it.

@@ -4,6 +4,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use super::models::tokens;
+use crate::agent;
 use crate::client::discover::Server;
 use crate::config::{Config, Endpoint, Setting};
 use crate::error::{Error, Exit};
@@ -41,6 +42,7 @@ pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
     page.line("sandbox", &facts.sandbox);
     let steps = config.max_steps.as_ref().map(|s| (s.value, &s.origin));
     page.optional("max steps", steps, "no limit");
+    page.setting("max repeats", config.max_repeats.value, &config.max_repeats);
     waiting(&mut page, config);
     match &facts.session_folder {
         Ok(folder) => page.line("sessions", format!("{} (writable)", folder.display())),
@@ -89,7 +91,7 @@ fn key(page: &mut Page, endpoint: &Endpoint) {
 
 /// What an unknown window is taken for on screen. Nothing is decided by it.
 pub fn assumed(endpoint: Option<&Endpoint>) -> String {
-    let guess = if endpoint.is_some_and(|e| e.loopback) { "32k" } else { "128k" };
+    let guess = tokens(agent::assumed(endpoint.is_some_and(|e| e.loopback)));
     format!("unknown, assumed {guess}; set it with --context-window or context_window")
 }
 

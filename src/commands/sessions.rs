@@ -9,6 +9,7 @@ use crate::event::{Author, Compaction, Event, Record, TurnFinished};
 use crate::session::search::Query;
 use crate::session::store::{Listed, Listing, Store};
 use crate::session::{log, resume};
+use crate::ui::{figures::count, sanitize};
 
 /// Sessions in a list at most.
 const MOST: usize = 50;
@@ -25,15 +26,16 @@ pub fn list(store: &Store, all: bool) -> String {
         let _ = writeln!(text, "no sessions yet{hint}");
     }
     for session in &sessions {
-        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+        let place = if all { format!("  {}", sanitize::line(&session.cwd)) } else { String::new() };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}{place}", line(session));
     }
     if older > 0 {
-        let _ = writeln!(text, "({older} older ones are not shown)");
+        let _ = writeln!(text, "({} not shown)", count(older as u64, "older session"));
     }
     if unreadable > 0 {
-        let _ = writeln!(text, "({unreadable} files are no sessions that this xsh can read)");
+        let files = count(unreadable as u64, "file");
+        let _ = writeln!(text, "({files} cannot be read as a session)");
     }
     text
 }
@@ -60,9 +62,9 @@ pub fn search(store: &Store, all: bool, words: &str) -> String {
 
 /// One session in one line: id, size, and what it began with.
 pub fn line(session: &Listed) -> String {
-    let title: String = session.title.chars().take(60).collect();
+    let title: String = sanitize::line(&session.title).chars().take(60).collect();
     let size = session.size.div_ceil(1024);
-    format!("{}  {:>6} KB  {title}", session.id, size)
+    format!("{}  {:>6} KB  {title}", sanitize::line(&session.id), size)
 }
 
 /// The conversation of one session, as text.

@@ -40,18 +40,14 @@ pub(crate) async fn run(
     let outcome = match means {
         Means::Summary => {
             agent.show(Update::Compacting(trigger));
-            summarise(agent, trigger, None, tally, cancel).await?
+            summarise(agent, Wish { trigger, focus: None, into: None }, tally, cancel).await?
         }
-        Means::Cut => {
-            let newest = newest_exchange(&agent.session.state);
-            mechanical(agent, newest, trigger, CompactionKind::Cut)?
-        }
-        Means::CutAll | Means::Digest => {
+        Means::Cut => cut_outputs(agent, trigger)?,
+        Means::CutAll => {
             let all = agent.session.state.history.len();
-            let cut = means == Means::CutAll;
-            let kind = if cut { CompactionKind::Cut } else { CompactionKind::Digest };
-            mechanical(agent, all, trigger, kind)?
+            mechanical(agent, all, trigger, CompactionKind::Cut)?
         }
+        Means::Digest => digest(agent, trigger)?,
     };
     if cancel.is_cancelled() {
         return Ok(Input::Interrupted);
@@ -76,15 +72,26 @@ struct Draft {
     replaced_bytes: usize,
 }
 
+/// What a summary is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish<'a> {
+    /// What set it off.
+    pub trigger: Trigger,
+    /// What the user wants it to be about.
+    pub focus: Option<&'a str>,
+    /// The window that the history must fit afterwards; none = that of the model in use.
+    pub into: Option<u64>,
+}
+
 /// Asks the model for a summary and puts it in the place of the old messages.
 pub(crate) async fn summarise(
     agent: &mut Agent,
-    trigger: Trigger,
-    focus: Option<&str>,
+    wish: Wish<'_>,
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<Result<Compaction, Refusal>, LogError> {
-    let Some(draft) = draft(agent, trigger, focus) else {
+    let trigger = wish.trigger;
+    let Some(draft) = draft(agent, wish) else {
         return Ok(Err("there is nothing that a summary could replace".to_owned()));
     };
     let reply =
@@ -115,14 +122,15 @@ pub(crate) async fn summarise(
     }
 }
 
-fn draft(agent: &Agent, trigger: Trigger, focus: Option<&str>) -> Option<Draft> {
+fn draft(agent: &Agent, wish: Wish<'_>) -> Option<Draft> {
     let state = &agent.session.state;
     let tools_bytes = agent.envelope.tools.len();
-    let prompt = Message::User(prompt::compact(focus));
+    let prompt = Message::User(prompt::compact(wish.focus));
     let mut encoded = Vec::new();
-    request::encode(&prompt, agent.profile, &mut encoded);
-    let budget = budget(agent, trigger);
-    let plan = plan::plan(state, budget, encoded.len())?;
+    request::encode(&prompt, agent.mind.profile, &mut encoded);
+    let budget = budget(agent, wish.trigger);
+    let into = wish.into.unwrap_or(budget.window).min(budget.window);
+    let plan = plan::plan(state, budget, into, encoded.len())?;
     let replaced = state.encoded().first(plan.messages);
     let replaced_bytes = replaced.len() - state.encoded().first(0).len();
     // Not even an empty summary would be shorter.
@@ -137,14 +145,14 @@ fn draft(agent: &Agent, trigger: Trigger, focus: Option<&str>) -> Option<Draft> 
     Some(Draft { plan, request, before: state.size(tools_bytes), replaced_bytes })
 }
 
-/// The room that a summary is planned for. Where the window is unknown, or the provider refuses what
-/// should fit into it, the present size stands for it: this is too much, says who asks.
+/// The room that a summary is planned for. Where the window is unknown, and where a user or a
+/// provider asks in spite of it, the present size stands for it: this is too much, says who asks.
 fn budget(agent: &Agent, trigger: Trigger) -> Budget {
     let tools_bytes = agent.envelope.tools.len();
     let assumed = agent.session.state.size(tools_bytes).saturating_mul(5) / 4;
     let assumed = Budget { window: assumed.saturating_add(1_000), tools_bytes };
     match agent.budget() {
-        Some(known) if trigger != Trigger::Overflow || known.window < assumed.window => known,
+        Some(known) if trigger == Trigger::Auto || known.window < assumed.window => known,
         Some(_) | None => assumed,
     }
 }
@@ -170,6 +178,24 @@ fn accept(reply: &Reply, draft: &Draft, state: &State) -> Result<(), Refusal> {
         ));
     }
     Ok(())
+}
+
+/// Cuts long tool outputs in everything but the newest exchange.
+pub(crate) fn cut_outputs(
+    agent: &mut Agent,
+    trigger: Trigger,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let newest = newest_exchange(&agent.session.state);
+    mechanical(agent, newest, trigger, CompactionKind::Cut)
+}
+
+/// Replaces everything by a digest.
+pub(crate) fn digest(
+    agent: &mut Agent,
+    trigger: Trigger,
+) -> Result<Result<Compaction, Refusal>, LogError> {
+    let all = agent.session.state.history.len();
+    mechanical(agent, all, trigger, CompactionKind::Digest)
 }
 
 /// The first message of the newest exchange.
@@ -208,10 +234,6 @@ fn is_lossy(kind: CompactionKind, plan: &Plan, state: &State) -> bool {
     kind != CompactionKind::Summary && plan.messages == state.history.len()
 }
 
-fn fits(agent: &Agent, tokens: u64) -> bool {
-    agent.budget().is_none_or(|budget| budget.holds(tokens))
-}
-
 /// Records the compaction if it gains something.
 fn record(
     agent: &mut Agent,
@@ -236,7 +258,8 @@ fn record(
     if after.saturating_mul(100) > by_estimate.saturating_mul(GAIN_PERCENT) {
         return Ok(Err("it would hardly make a difference".to_owned()));
     }
-    if event.trigger == Trigger::Auto && is_lossy(event.kind, &plan, state) && !fits(agent, after) {
+    let enough = agent.budget().is_none_or(|budget| after < budget.trigger());
+    if !enough && event.trigger == Trigger::Auto && is_lossy(event.kind, &plan, state) {
         return Ok(Err("it would not be enough".to_owned()));
     }
     agent.session.record(Event::Compaction(event.clone()))?;

@@ -12,6 +12,8 @@ const KEEP_PERCENT: u64 = 16;
 const KEEP_LAST_PERCENT: u64 = 40;
 /// The part of the window that sets compaction off, in percent.
 const TRIGGER_PERCENT: u64 = 80;
+/// The least room for a reply, in percent of the window.
+const REPLY_PERCENT: u64 = 6;
 /// Tokens kept free for a summary, at most.
 const MAX_RESERVE: u64 = 16_000;
 
@@ -42,12 +44,8 @@ impl Budget {
 
     /// True when another reply would hardly fit.
     pub fn is_full(self, state: &State) -> bool {
-        !self.holds(state.size(self.tools_bytes))
-    }
-
-    /// True when another reply fits beside so many tokens.
-    pub fn holds(self, tokens: u64) -> bool {
-        tokens.saturating_add(self.reserve()) <= self.window
+        let room = self.window.saturating_sub(state.size(self.tools_bytes));
+        room < percent(self.window, REPLY_PERCENT)
     }
 }
 
@@ -62,11 +60,12 @@ pub struct Plan {
     pub to_seq: u64,
 }
 
-/// Where to cut: as few messages as possible are kept within their budget, and the summary request
-/// must fit the window. None when there is nothing that a summary could replace.
-pub fn plan(state: &State, budget: Budget, prompt_bytes: usize) -> Option<Plan> {
+/// Where to cut: as few messages as possible are kept within their part of the window `into`, and
+/// the summary request must fit the window of the model that writes it. None when there is nothing
+/// that a summary could replace.
+pub fn plan(state: &State, budget: Budget, into: u64, prompt_bytes: usize) -> Option<Plan> {
     let scale = Scale::of(state, budget);
-    let newest = newest_kept(state, scale, budget.window);
+    let newest = newest_kept(state, scale, into);
     let fits = |count: &usize| {
         let bytes = state.encoded().first(*count).len() + budget.tools_bytes + prompt_bytes;
         scale.tokens(bytes).saturating_add(budget.reserve()) <= budget.window

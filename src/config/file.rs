@@ -26,11 +26,20 @@ pub enum Scope {
 }
 
 /// What a project's file may set.
-pub const PROJECT_KEYS: &[&str] = &["model", "effort", "context_window", "max_steps"];
+pub const PROJECT_KEYS: &[&str] =
+    &["model", "effort", "context_window", "max_steps", "max_repeats"];
 
 /// What only the user's file may set.
-const USER_KEYS: &[&str] =
-    &["base_url", "provider", "api_key_env", "permission_mode", "timeouts", "retry", "providers"];
+const USER_KEYS: &[&str] = &[
+    "base_url",
+    "provider",
+    "api_key_env",
+    "permission_mode",
+    "timeouts",
+    "retry",
+    "providers",
+    "models",
+];
 
 /// Never a setting in any project, but plausible there: named and left out like [`USER_KEYS`],
 /// because a hostile file must neither work nor keep xsh from starting.
@@ -80,6 +89,7 @@ pub struct Values {
     pub effort: Option<Effort>,
     pub context_window: Option<NonZeroU64>,
     pub max_steps: Option<NonZeroU32>,
+    pub max_repeats: Option<NonZeroU32>,
     pub base_url: Option<String>,
     pub provider: Option<String>,
     /// The name of the environment variable that holds the key.
@@ -89,6 +99,8 @@ pub struct Values {
     pub retry: RetryValues,
     /// Endpoints by names of the user's choice.
     pub providers: BTreeMap<String, ProviderValues>,
+    /// What the user knows better about single models, by `MODEL` or `PROVIDER/MODEL`.
+    pub models: BTreeMap<String, ModelValues>,
 }
 
 /// `[timeouts]`, in seconds.
@@ -120,6 +132,42 @@ pub struct ProviderValues {
     pub api_key_env: Option<String>,
     /// The model where none is named.
     pub model: Option<String>,
+}
+
+/// `[models."NAME"]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelValues {
+    /// Tokens.
+    pub context_window: Option<NonZeroU64>,
+    /// US dollars per million tokens.
+    pub price: Option<PriceValues>,
+}
+
+/// `price = { input = 1.0, output = 4.0, cached = 0.1 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceValues {
+    /// Tokens sent.
+    pub input: Dollars,
+    /// Tokens received.
+    pub output: Dollars,
+    /// Tokens sent that came from the provider's cache; without it they cost the same as others.
+    pub cached: Option<Dollars>,
+}
+
+/// An amount of money that is none or more.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Dollars(pub f64);
+
+impl TryFrom<f64> for Dollars {
+    type Error = String;
+
+    fn try_from(dollars: f64) -> Result<Self, String> {
+        let is_price = dollars.is_finite() && dollars >= 0.0;
+        is_price.then_some(Self(dollars)).ok_or_else(|| "a price is 0 or more".to_owned())
+    }
 }
 
 /// A time in seconds, more than nothing and at most a day.
@@ -166,6 +214,7 @@ impl Values {
             effort: self.effort,
             context_window: self.context_window,
             max_steps: self.max_steps,
+            max_repeats: self.max_repeats,
             ..Self::default()
         }
     }

@@ -24,6 +24,11 @@ pub fn load(args: &Args) -> Result<Config, Error> {
 
 /// The same for a given environment.
 pub fn load_with(args: &Args, environment: Environment) -> Result<Config, Error> {
+    resolve(args, &world(args, environment)?)
+}
+
+/// What surrounds this run, in this environment.
+pub fn world(args: &Args, environment: Environment) -> Result<World, Error> {
     let workspace = workspace(args, &environment)?;
     let mut warnings = Vec::new();
     let project = workspace.join(".xsh/config.toml");
@@ -35,7 +40,7 @@ pub fn load_with(args: &Args, environment: Environment) -> Result<Config, Error>
     };
     let add_dirs = args.work.add_dir.iter().map(|dir| folder(&at(&environment, dir), "--add-dir"));
     let prompt = args.work.system_prompt_file.as_deref().map(|path| at(&environment, path));
-    let world = World {
+    Ok(World {
         add_dirs: add_dirs.collect::<Result<_, _>>()?,
         system_prompt: prompt.map(|path| prompt_file(&path)).transpose()?,
         environment,
@@ -43,8 +48,7 @@ pub fn load_with(args: &Args, environment: Environment) -> Result<Config, Error>
         project,
         user,
         warnings,
-    };
-    resolve(args, &world)
+    })
 }
 
 /// Paths on the command line are relative to where the user stands, also with `-C`.

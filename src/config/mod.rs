@@ -9,21 +9,25 @@ pub mod endpoint;
 pub mod environment;
 pub mod file;
 pub mod instructions;
+pub mod keep;
 pub mod load;
 pub mod resolve;
 pub mod secret;
+mod switch;
 mod target;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::client::profile::models::Price;
 use crate::client::profile::{Effort, Profile};
 use crate::error::Error;
 use crate::mask::Masks;
 use crate::policy::Mode;
 pub use load::load;
 pub use secret::Secret;
+pub use switch::Here;
 
 /// Where a value comes from, strongest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +42,10 @@ pub enum Origin {
     User(PathBuf),
     /// What is built in about a provider or model.
     Preset(String),
+    /// Typed at the prompt (`/model`).
+    Typed,
+    /// What the resumed session used last.
+    Session,
     /// Told by the server itself.
     Discovered,
     /// Nobody said anything.
@@ -52,6 +60,8 @@ impl fmt::Display for Origin {
             Self::Project(path) => write!(f, "project {}", path.display()),
             Self::User(path) => write!(f, "user {}", path.display()),
             Self::Preset(name) => write!(f, "preset {name}"),
+            Self::Typed => f.write_str("/model"),
+            Self::Session => f.write_str("session"),
             Self::Discovered => f.write_str("discovered"),
             Self::Default => f.write_str("default"),
         }
@@ -93,6 +103,17 @@ pub struct Endpoint {
     pub loopback: bool,
 }
 
+/// A provider that could be used, with its usual model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The preset.
+    pub provider: String,
+    /// The model, where it has a usual one.
+    pub model: Option<String>,
+    /// What speaks for it: a variable, or the server's address.
+    pub sign: String,
+}
+
 /// How long to wait for a provider. Each is the time without any sign of life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeouts {
@@ -124,8 +145,14 @@ pub struct Config {
     pub effort: Option<Setting<Effort>>,
     /// The context window in tokens; none while nobody has told it.
     pub window: Option<Setting<u64>>,
+    /// What the model costs, where known.
+    pub price: Option<Setting<Price>>,
+    /// Providers that could be used as well: nothing was said, and there are keys for several.
+    pub choices: Vec<Choice>,
     /// Model replies per turn at most.
     pub max_steps: Option<Setting<u32>>,
+    /// How often the same calls in a row end a turn.
+    pub max_repeats: Setting<u32>,
     /// What may be done without asking.
     pub permission_mode: Setting<Mode>,
     /// Waiting.

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::environment::Environment;
-use super::file::{File, Seconds, Values};
-use super::target::target;
-use super::{Config, Endpoint, Origin, Retry, Setting, Timeouts, endpoint};
+use super::file::{File, ModelValues, PriceValues, Seconds, Values};
+use super::switch::{Here, switched};
+use super::target::{Target, target, usable};
+use super::{Choice, Config, Endpoint, Origin, Retry, Setting, Timeouts, endpoint};
 use crate::cli::Args;
 use crate::client::discover::Server;
-use crate::client::profile::{self, PROFILES, models};
+use crate::client::profile::models::{self, Model, Price};
+use crate::client::profile::{self, PROFILES};
 use crate::error::Error;
 use crate::mask::Masks;
 use crate::policy::Mode;
+use crate::turn::repeat::USUAL_REPEATS;
 
 /// Model replies per turn in a headless run where nothing else is said.
 pub const HEADLESS_MAX_STEPS: u32 = 200;
@@ -89,27 +92,70 @@ impl<'a> Sources<'a> {
 
 /// Weighs all sources. The error is one of configuration (exit 2) and names its place.
 pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
-    let sources = Sources {
+    let sources = sources(args, world);
+    let target = target(&sources)?;
+    let window = flag("--context-window", args.model.context_window)
+        .map(|window| window.map(std::num::NonZero::get))
+        .or_else(|| model_window(&sources, &target))
+        .or_else(|| files_window(&sources))
+        .or_else(|| preset_window(target.endpoint.as_ref()?, &target.model.as_ref()?.value));
+    Ok(config(&sources, world, target, window))
+}
+
+/// What holds once another model is asked for in mid-session. A window that was said for all
+/// models in general stands back behind what is known about this one.
+pub fn switch(args: &Args, world: &World, here: &Here<'_>, name: &str) -> Result<Config, Error> {
+    let sources = sources(args, world);
+    let target = switched(&sources, here, name)?;
+    let window = model_window(&sources, &target)
+        .or_else(|| preset_window(target.endpoint.as_ref()?, &target.model.as_ref()?.value))
+        .or_else(|| files_window(&sources));
+    // What there was to warn about at the start has been said then.
+    let warnings = target.warnings.clone();
+    Ok(Config { warnings, ..config(&sources, world, target, window) })
+}
+
+/// Every provider that could be asked: those with a key in the environment, then the sections of the
+/// user's file.
+pub fn providers(args: &Args, world: &World) -> Vec<Choice> {
+    let sources = sources(args, world);
+    let mut found = usable(&sources, |profile| !profile.is_local());
+    for (name, section) in world.user.iter().flat_map(|file| &file.values.providers) {
+        found.retain(|choice| choice.provider != *name);
+        let model = section.model.clone();
+        found.push(Choice { provider: name.clone(), model, sign: section.base_url.clone() });
+    }
+    found
+}
+
+fn sources<'a>(args: &'a Args, world: &'a World) -> Sources<'a> {
+    Sources {
         args,
         environment: &world.environment,
         project: world.project.as_ref(),
         user: world.user.as_ref(),
-    };
-    let target = target(&sources)?;
-    let window = flag("--context-window", args.model.context_window)
-        .or_else(|| sources.files(|v| v.context_window))
-        .map(|window| window.map(std::num::NonZero::get))
-        .or_else(|| preset_window(target.endpoint.as_ref()?, &target.model.as_ref()?.value));
-    let env = &world.environment;
-    let hidden_env = hidden_env(&sources, target.endpoint.as_ref());
-    Ok(Config {
+    }
+}
+
+fn config(
+    sources: &Sources<'_>,
+    world: &World,
+    target: Target,
+    window: Option<Setting<u64>>,
+) -> Config {
+    let (args, env) = (sources.args, &world.environment);
+    let hidden_env = hidden_env(sources, target.endpoint.as_ref());
+    Config {
         effort: flag("--effort", args.model.effort).or_else(|| sources.files(|v| v.effort)),
+        price: price(sources, &target),
+        choices: target.choices,
         window,
-        max_steps: max_steps(&sources),
-        permission_mode: permission_mode(&sources),
-        timeouts: timeouts(&sources, target.endpoint.as_ref()),
-        retry: retry(&sources),
-        color: color(&sources),
+        max_steps: max_steps(sources),
+        max_repeats: max_repeats(sources),
+        permission_mode: permission_mode(sources),
+        timeouts: timeouts(sources, target.endpoint.as_ref()),
+        retry: retry(sources),
+        color: color(sources),
         workspace: world.workspace.clone(),
         add_dirs: world.add_dirs.clone(),
         system_prompt: world.system_prompt.clone(),
@@ -125,17 +171,52 @@ pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
         warnings: warnings(world, &target.warnings),
         endpoint: target.endpoint,
         model: target.model,
+    }
+}
+
+fn files_window(sources: &Sources<'_>) -> Option<Setting<u64>> {
+    Some(sources.files(|v| v.context_window)?.map(std::num::NonZero::get))
+}
+
+/// What the user's file says about the very model; with its provider's name before it, or without.
+fn of_model<T>(
+    sources: &Sources<'_>,
+    target: &Target,
+    read: impl Fn(&ModelValues) -> Option<T>,
+) -> Option<Setting<T>> {
+    let model = &target.model.as_ref()?.value;
+    let full = format!("{}/{model}", target.endpoint.as_ref()?.provider.value);
+    sources.user(|v| [&full, model].into_iter().find_map(|name| read(v.models.get(name)?)))
+}
+
+fn model_window(sources: &Sources<'_>, target: &Target) -> Option<Setting<u64>> {
+    Some(of_model(sources, target, |model| model.context_window)?.map(std::num::NonZero::get))
+}
+
+fn price(sources: &Sources<'_>, target: &Target) -> Option<Setting<Price>> {
+    let said = of_model(sources, target, |model| model.price);
+    let said = said.map(|price| {
+        price.map(|PriceValues { input, output, cached }| Price {
+            input: input.0,
+            output: output.0,
+            cached: cached.unwrap_or(input).0,
+        })
+    });
+    said.or_else(|| {
+        let known = preset(target.endpoint.as_ref()?, &target.model.as_ref()?.value)?;
+        Some(Setting::new(known.price, Origin::Preset(known.provider.to_owned())))
     })
 }
 
 /// What is built in about a model at its maker's own endpoint.
-pub fn preset_window(endpoint: &Endpoint, model: &str) -> Option<Setting<u64>> {
-    let profile = endpoint.profile;
-    if !endpoint::owns(profile, &endpoint.base_url.value) {
-        return None;
-    }
-    let known = models::find(profile.name, model)?;
-    Some(Setting::new(known.window, Origin::Preset(profile.name.to_owned())))
+fn preset(endpoint: &Endpoint, model: &str) -> Option<Model> {
+    let at_home = endpoint::owns(endpoint.profile, &endpoint.base_url.value);
+    models::find(endpoint.profile.name, model).filter(|_| at_home)
+}
+
+fn preset_window(endpoint: &Endpoint, model: &str) -> Option<Setting<u64>> {
+    let known = preset(endpoint, model)?;
+    Some(Setting::new(known.window, Origin::Preset(endpoint.profile.name.to_owned())))
 }
 
 impl Config {
@@ -150,13 +231,7 @@ impl Config {
             self.learn_window(window);
         }
         self.model = model;
-        self.endpoint = Some(Endpoint {
-            provider: Setting::new(server.provider.to_owned(), Origin::Discovered),
-            profile: profile::profile_for(&server.base_url, Some(server.provider)),
-            base_url: Setting::new(server.base_url.clone(), Origin::Discovered),
-            key: None,
-            loopback: true,
-        });
+        self.endpoint = Some(Endpoint::of_server(server));
         let (first_byte, idle) = patience(true);
         for (timeout, local) in
             [(&mut self.timeouts.first_byte, first_byte), (&mut self.timeouts.idle, idle)]
@@ -173,6 +248,24 @@ impl Config {
             self.window = Some(Setting::new(tokens, Origin::Discovered));
         }
     }
+}
+
+impl Endpoint {
+    /// The endpoint of a server on this machine.
+    pub fn of_server(server: &Server) -> Self {
+        Self {
+            provider: Setting::new(server.provider.to_owned(), Origin::Discovered),
+            profile: profile::profile_for(&server.base_url, Some(server.provider)),
+            base_url: Setting::new(server.base_url.clone(), Origin::Discovered),
+            key: None,
+            loopback: true,
+        }
+    }
+}
+
+fn max_repeats(sources: &Sources<'_>) -> Setting<u32> {
+    let said = sources.files(|v| v.max_repeats).map(|rounds| rounds.map(std::num::NonZero::get));
+    said.unwrap_or(Setting::new(USUAL_REPEATS, Origin::Default))
 }
 
 fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {

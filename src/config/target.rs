@@ -9,7 +9,7 @@
 use super::endpoint::{host, is_exposed, is_loopback, normalize, ollama_url, owns};
 use super::file::{ProviderValues, nearest};
 use super::resolve::{Sources, flag};
-use super::{Endpoint, Origin, Secret, Setting};
+use super::{Choice, Endpoint, Origin, Secret, Setting};
 use crate::client::profile::{self, GENERIC, ModelIds, PROFILES, Profile, models};
 use crate::error::Error;
 
@@ -18,13 +18,14 @@ pub(super) struct Target {
     pub(super) endpoint: Option<Endpoint>,
     pub(super) model: Option<Setting<String>>,
     pub(super) warnings: Vec<String>,
+    pub(super) choices: Vec<Choice>,
 }
 
 /// An endpoint without its key yet.
 #[derive(Clone)]
-struct Place<'a> {
+pub(super) struct Place<'a> {
     provider: Setting<String>,
-    profile: &'static Profile,
+    pub(super) profile: &'static Profile,
     base_url: Setting<String>,
     /// The user's section that describes it.
     section: Option<&'a ProviderValues>,
@@ -34,9 +35,40 @@ struct Place<'a> {
 
 /// A provider that has a name.
 #[derive(Clone, Copy)]
-enum Named<'a> {
+pub(super) enum Named<'a> {
     Preset(&'static Profile),
     Section(&'a str, &'a ProviderValues),
+}
+
+impl<'a> Named<'a> {
+    pub(super) fn name(self) -> &'a str {
+        match self {
+            Self::Preset(profile) => profile.name,
+            Self::Section(name, _) => name,
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    /// The same, where no key that belongs to the choice of the start may follow.
+    pub(super) fn found(self) -> Self {
+        Self { chosen: false, ..self }
+    }
+
+    /// The place of an endpoint that is known already.
+    pub(super) fn of(endpoint: &Endpoint, named: Named<'a>) -> Self {
+        let section = match named {
+            Named::Section(_, section) => Some(section),
+            Named::Preset(_) => None,
+        };
+        Self {
+            provider: endpoint.provider.clone(),
+            profile: endpoint.profile,
+            base_url: endpoint.base_url.clone(),
+            section,
+            chosen: false,
+        }
+    }
 }
 
 /// Weighs everything that was said about endpoint and model.
@@ -47,8 +79,18 @@ pub(super) fn target(sources: &Sources<'_>) -> Result<Target, Error> {
         None => without_explicit(sources, model)?,
     };
     let Some(place) = place else {
-        return Ok(Target { endpoint: None, model, warnings: Vec::new() });
+        return Ok(Target { endpoint: None, model, warnings: Vec::new(), choices: Vec::new() });
     };
+    arrive(sources, place, model)
+}
+
+/// The place with its key, and the model that is usual there where none is named.
+pub(super) fn arrive(
+    sources: &Sources<'_>,
+    place: Place<'_>,
+    model: Option<Setting<String>>,
+) -> Result<Target, Error> {
+    let choices = if place.chosen { Vec::new() } else { choices(sources, model.as_ref()) };
     let model = model.or_else(|| usual_model(sources, &place));
     let key = key(sources, &place)?;
     let warnings = warnings(sources, &place, key.as_ref());
@@ -59,7 +101,7 @@ pub(super) fn target(sources: &Sources<'_>) -> Result<Target, Error> {
         base_url: place.base_url,
         key,
     };
-    Ok(Target { endpoint: Some(endpoint), model, warnings })
+    Ok(Target { endpoint: Some(endpoint), model, warnings, choices })
 }
 
 /// The endpoint that flag, `XSH_BASE_URL` or the user's file name. The file's `base_url` and
@@ -106,7 +148,10 @@ fn at_url<'a>(
 }
 
 /// The usual endpoint of a provider that was named.
-fn of_provider<'a>(sources: &Sources<'a>, named: &Setting<Named<'a>>) -> Result<Place<'a>, Error> {
+pub(super) fn of_provider<'a>(
+    sources: &Sources<'a>,
+    named: &Setting<Named<'a>>,
+) -> Result<Place<'a>, Error> {
     match named.value {
         Named::Section(_, section) => {
             let origin = sources.user_origin();
@@ -150,11 +195,7 @@ fn with_explicit<'a>(
     let Some((prefix, rest)) = split(sources, &model) else {
         return Ok((Some(place), Some(model)));
     };
-    let is_same = match prefix.value {
-        Named::Preset(profile) => profile.name == place.provider.value,
-        Named::Section(name, _) => name == place.provider.value,
-    };
-    if is_same {
+    if prefix.value.name() == place.provider.value {
         let model = strip(place.profile, model, rest);
         return Ok((Some(place), Some(model)));
     }
@@ -214,8 +255,24 @@ fn automatic<'a>(
     Ok(Some(Place { chosen: false, ..place }))
 }
 
+/// The providers that could be used as well as the first one, where nothing was said.
+fn choices(sources: &Sources<'_>, model: Option<&Setting<String>>) -> Vec<Choice> {
+    let found = usable(sources, |profile| profile.automatic);
+    if found.len() > 1 && model.is_none() { found } else { Vec::new() }
+}
+
+/// Providers that a variable speaks for.
+pub(super) fn usable(sources: &Sources<'_>, allowed: impl Fn(&Profile) -> bool) -> Vec<Choice> {
+    let signed = PROFILES.iter().filter(|profile| allowed(profile)).filter_map(|profile| {
+        let Some(Origin::Environment(sign)) = sign(sources, profile) else { return None };
+        let model = profile.default_model.map(str::to_owned);
+        Some(Choice { provider: profile.name.to_owned(), model, sign })
+    });
+    signed.collect()
+}
+
 /// The variable that speaks for a provider: its key, or its endpoint.
-fn sign(sources: &Sources<'_>, profile: &Profile) -> Option<Origin> {
+pub(super) fn sign(sources: &Sources<'_>, profile: &Profile) -> Option<Origin> {
     let mut names = profile.key_envs.iter().copied().chain(profile.base_url_env);
     names.find_map(|name| sources.env(name)).map(|found| found.origin)
 }
@@ -226,7 +283,7 @@ fn is_usable(sources: &Sources<'_>, profile: &Profile) -> bool {
 }
 
 /// `PROVIDER/MODEL`, where the first part is the name of a provider.
-fn split<'a>(
+pub(super) fn split<'a>(
     sources: &Sources<'a>,
     model: &Setting<String>,
 ) -> Option<(Setting<Named<'a>>, String)> {
@@ -236,7 +293,7 @@ fn split<'a>(
 }
 
 /// The model without its provider's name, except where that is a part of the model's id.
-fn strip(profile: &Profile, model: Setting<String>, rest: String) -> Setting<String> {
+pub(super) fn strip(profile: &Profile, model: Setting<String>, rest: String) -> Setting<String> {
     if profile.model_ids == ModelIds::Paths && !rest.contains('/') {
         return model;
     }
@@ -254,7 +311,7 @@ fn strip_own(sources: &Sources<'_>, place: &Place<'_>, model: Setting<String>) -
     }
 }
 
-fn usual_model(sources: &Sources<'_>, place: &Place<'_>) -> Option<Setting<String>> {
+pub(super) fn usual_model(sources: &Sources<'_>, place: &Place<'_>) -> Option<Setting<String>> {
     let from_section = place.section.and_then(|section| section.model.clone());
     let from_section = from_section.map(|model| Setting::new(model, sources.user_origin()));
     from_section.or_else(|| {
@@ -264,7 +321,7 @@ fn usual_model(sources: &Sources<'_>, place: &Place<'_>) -> Option<Setting<Strin
     })
 }
 
-fn find<'a>(sources: &Sources<'a>, name: &str) -> Option<Named<'a>> {
+pub(super) fn find<'a>(sources: &Sources<'a>, name: &str) -> Option<Named<'a>> {
     let sections = sources.user.map(|file| &file.values.providers);
     match sections.and_then(|sections| sections.get_key_value(name)) {
         Some((name, section)) => Some(Named::Section(name, section)),

@@ -21,8 +21,10 @@ pub enum Command {
     Compact(Option<String>),
     /// Show what fills the context window.
     Context,
-    /// Show the model, or switch to this one.
+    /// List the models, or switch to this one.
     Model(Option<String>),
+    /// Show how hard the model thinks, or set it.
+    Effort(Option<String>),
     /// List the tools.
     Tools,
     /// Take back the last turn: messages and files.
@@ -66,7 +68,8 @@ pub const TABLE: &[Entry] = &[
     entry("/sessions", &[], "", "list the sessions of this workspace", |_| Command::Sessions),
     entry("/compact", &[], "[FOCUS]", "replace old messages by a summary", Command::Compact),
     entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
-    entry("/model", &[], "[NAME]", "show or switch the model", Command::Model),
+    entry("/model", &[], "[NAME|NUMBER]", "list the models, or switch", Command::Model),
+    entry("/effort", &[], "[LEVEL]", "how hard the model thinks", Command::Effort),
     entry("/undo", &[], "", "take back the last turn, its files too", |_| Command::Undo),
     entry("/rewind", &[], "[N [conversation|files]]", "go back before message N", Command::Rewind),
     entry("/fork", &[], "[N]", "go on in a new session", Command::Fork),
@@ -167,7 +170,7 @@ const KEYS: &str = "\
 Keys:
   Enter              send the message
   Alt-Enter, Ctrl-J  new line; so does \\ at the end of a line
-  Tab                complete a /command or an @path
+  Tab                complete a /command, a model or an @path
   Ctrl-R             search the history
   Ctrl-C             stop the turn; clear the line; twice on an empty line: quit
   Ctrl-D             quit, on an empty line

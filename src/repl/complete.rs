@@ -1,14 +1,20 @@
-//! Completion: `/command` at the start of a message, `@path` anywhere.
+//! Completion: `/command` at the start of a message and what it takes, `@path` anywhere.
 
 use std::path::Path;
 
 use super::commands::TABLE;
+use super::model::levels;
 
 /// Entries of a folder that are offered at most.
 const OFFERED: usize = 200;
 
 /// Where the word to complete starts in the line, and what it could become.
-pub(super) fn complete(line: &str, cursor: usize, root: &Path) -> (usize, Vec<String>) {
+pub(super) fn complete(
+    line: &str,
+    cursor: usize,
+    root: &Path,
+    models: &[String],
+) -> (usize, Vec<String>) {
     let before = line.get(..cursor).unwrap_or_default();
     let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     // White space may be wider than a byte; then the word starts at the next boundary.
@@ -17,9 +23,20 @@ pub(super) fn complete(line: &str, cursor: usize, root: &Path) -> (usize, Vec<St
     let offers = match word.strip_prefix('@') {
         Some(path) => paths(path, root),
         None if start == 0 && word.starts_with('/') => commands(word),
-        None => Vec::new(),
+        None => arguments(before.get(..start).unwrap_or_default(), word, models),
     };
     (start, offers)
+}
+
+/// What a command takes that can be listed.
+fn arguments(command: &str, word: &str, models: &[String]) -> Vec<String> {
+    let all: Vec<&str> = match command.trim_end() {
+        "/model" => models.iter().map(String::as_str).collect(),
+        "/effort" => levels(),
+        _ => Vec::new(),
+    };
+    let matching = all.into_iter().filter(|name| name.starts_with(word));
+    matching.take(OFFERED).map(str::to_owned).collect()
 }
 
 fn commands(word: &str) -> Vec<String> {

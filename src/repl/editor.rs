@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use rustyline::completion::Completer;
@@ -70,7 +70,11 @@ pub struct Editor {
     pending: Option<oneshot::Receiver<Line>>,
     tty: Arc<Tty>,
     rich: bool,
+    models: Names,
 }
+
+/// Names for completion, shared with the thread that reads.
+type Names = Arc<Mutex<Vec<String>>>;
 
 impl Editor {
     /// Starts the thread. Call it after [`super::signals::Signals::listen`].
@@ -78,12 +82,18 @@ impl Editor {
         let (requests, incoming) = mpsc::channel();
         let rich = options.rich;
         let tty = Arc::new(Tty::new());
-        let reader_tty = tty.clone();
+        let models = Names::default();
+        let reader = (tty.clone(), models.clone());
         thread::Builder::new()
             .name("keys".into())
-            .spawn(move || Reader::new(options, reader_tty).run(&incoming))
+            .spawn(move || Reader::new(options, reader).run(&incoming))
             .map_err(|error| Error::failed("cannot start the line editor", error))?;
-        Ok(Self { requests, pending: None, tty, rich })
+        Ok(Self { requests, pending: None, tty, rich, models })
+    }
+
+    /// The names that complete behind `/model` from now on.
+    pub fn complete_models(&self, names: Vec<String>) {
+        *self.models.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Paints the prompt and begins to read a message; [`Editor::line`] waits for it.
@@ -143,9 +153,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(options: EditorOptions, tty: Arc<Tty>) -> Self {
+    fn new(options: EditorOptions, (tty, models): (Arc<Tty>, Names)) -> Self {
         let keys = Arc::new(Keys::default());
-        let mut editor = options.rich.then(|| rich_editor(&options, &keys)).flatten();
+        let mut editor = options.rich.then(|| rich_editor(&options, &keys, &models)).flatten();
         if let (Some(editor), Some(path)) = (editor.as_mut(), &options.history) {
             // No file yet, or not readable: begin with an empty history.
             let _ = editor.load_history(path);
@@ -182,7 +192,8 @@ impl Reader {
     fn answer(&mut self, prompt: &str) -> Line {
         self.typed.push_str(&self.tty.typed());
         // An editor of its own: keys left over in the other one must not answer.
-        let editor = self.options.rich.then(|| rich_editor(&self.options, &self.keys)).flatten();
+        let make = || rich_editor(&self.options, &self.keys, &Names::default());
+        let editor = self.options.rich.then(make).flatten();
         let Some(mut editor) = editor else { return plain_line(prompt, |_| false) };
         self.keys.asking(true);
         let line = read(&mut editor, prompt, "");
@@ -226,7 +237,7 @@ fn read(editor: &mut Rustyline, prompt: &str, start: &str) -> Line {
     }
 }
 
-fn rich_editor(options: &EditorOptions, keys: &Arc<Keys>) -> Option<Rustyline> {
+fn rich_editor(options: &EditorOptions, keys: &Arc<Keys>, models: &Names) -> Option<Rustyline> {
     let config = Config::builder()
         .max_history_size(HISTORY_MESSAGES)
         .ok()?
@@ -237,6 +248,7 @@ fn rich_editor(options: &EditorOptions, keys: &Arc<Keys>) -> Option<Rustyline> {
     let mut editor = Rustyline::with_config(config).ok()?;
     editor.set_helper(Some(Help {
         root: options.root.clone(),
+        models: models.clone(),
         palette: Palette { color: options.color },
         seen: RefCell::default(),
     }));
@@ -288,6 +300,7 @@ fn plain_read(input: &mut impl BufRead, goes_on: impl Fn(&str) -> bool) -> Line 
 /// Completion, and what the line looks like.
 struct Help {
     root: PathBuf,
+    models: Names,
     palette: Palette,
     /// The line as last seen.
     seen: RefCell<String>,
@@ -310,7 +323,8 @@ impl Completer for Help {
         pos: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(complete(line, pos, &self.root))
+        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(complete(line, pos, &self.root, &models))
     }
 }
 

@@ -1,7 +1,11 @@
 //! The texts that slash commands show.
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::agent::ContextReport;
+use crate::desk::{Listing, Offer};
 use crate::ui::figures::tokens;
+use crate::ui::sanitize;
 
 /// A session in the list of `/sessions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +25,8 @@ pub(super) fn sessions(sessions: &[SessionLine], current: &str) -> String {
     }
     let lines = sessions.iter().map(|session| {
         let mark = if session.id == current { '*' } else { ' ' };
-        format!("{mark} {}  {}  {}", session.id, session.when, session.title)
+        let title = sanitize::line(&session.title);
+        format!("{mark} {}  {}  {title}", session.id, session.when)
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -37,6 +42,28 @@ pub(super) fn points(points: &[(usize, String)]) -> String {
     lines.chain([how.to_owned()]).collect::<Vec<_>>().join("\n")
 }
 
+/// The text of `/model`: the numbered list, with the model in use marked.
+pub(super) fn models(listing: &Listing, (provider, model): &(String, String)) -> String {
+    let name = |offer: &Offer| {
+        if offer.provider == *provider { offer.model.clone() } else { offer.full_name() }
+    };
+    let widest = listing.offers.iter().map(|offer| name(offer).width()).max().unwrap_or(0);
+    let mut lines = vec![format!("{model} ({provider})")];
+    for (index, offer) in listing.offers.iter().enumerate() {
+        let name = name(offer);
+        let mark = if name == *model { '*' } else { ' ' };
+        let pad = " ".repeat(widest.saturating_sub(name.width()));
+        let window = offer.window.map_or_else(|| "?".to_owned(), tokens);
+        let price = offer.price.map(|p| format!("  ${} in, ${} out", p.input, p.output));
+        let loaded = if offer.loaded { "  loaded" } else { "" };
+        let price = price.unwrap_or_default();
+        lines.push(format!("{:>3} {mark} {name}{pad}  {window:>5}{price}{loaded}", index + 1));
+    }
+    lines.extend(listing.notes.iter().cloned());
+    lines.push("/model NUMBER or /model NAME switches; prices are per million tokens".to_owned());
+    lines.join("\n")
+}
+
 /// The text of `/tools`.
 pub(super) fn tools(tools: &[(String, String)]) -> String {
     let widest = tools.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -47,16 +74,20 @@ pub(super) fn tools(tools: &[(String, String)]) -> String {
 /// The text of `/context`.
 pub(super) fn context(report: &ContextReport) -> String {
     let used = tokens(report.tokens);
-    let mut lines = vec![match report.window {
+    let mut lines = vec![match report.window.tokens {
         Some(window) => {
             let share = report.tokens.saturating_mul(100).checked_div(window).unwrap_or(0);
-            let origin = match report.window_origin.as_str() {
+            let origin = match report.window.origin.as_str() {
                 "" => String::new(),
                 origin => format!(" ({origin})"),
             };
             format!("{used} of {} tokens in use, {share} %{origin}", tokens(window))
         }
-        None => format!("{used} tokens in use; the model's window is not known"),
+        None => format!(
+            "{used} tokens in use; the model's window is not known (assumed {}; set it with \
+             --context-window)",
+            tokens(report.assumed)
+        ),
     }];
     if let Some(at) = report.compact_at {
         lines.push(format!("older messages are summarised at {}", tokens(at)));

@@ -9,6 +9,8 @@ pub mod drive;
 pub mod editor;
 mod keys;
 pub mod lists;
+mod model;
+pub mod pick;
 pub mod signals;
 pub mod tty;
 
@@ -16,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Question};
+use crate::desk::Desk;
 use crate::error::{Error, Exit};
 use crate::ui::Handle;
 use crate::update::Update;
@@ -44,8 +47,13 @@ pub struct Shell {
 
 /// Runs until the user quits. `first` is sent as if it had been typed. The result is how the
 /// process ends; what goes wrong in a turn or a command is shown, and the loop goes on.
-pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) -> Exit {
-    let exit = converse(agent, shell, first).await;
+pub async fn run(
+    agent: &mut Agent,
+    desk: &mut Desk,
+    shell: &mut Shell,
+    first: Option<String>,
+) -> Exit {
+    let exit = converse(agent, desk, shell, first).await;
     match agent.close() {
         Ok(()) => exit,
         Err(error) => {
@@ -55,7 +63,13 @@ pub async fn run(agent: &mut Agent, shell: &mut Shell, first: Option<String>) ->
     }
 }
 
-async fn converse(agent: &mut Agent, shell: &mut Shell, first: Option<String>) -> Exit {
+async fn converse(
+    agent: &mut Agent,
+    desk: &mut Desk,
+    shell: &mut Shell,
+    first: Option<String>,
+) -> Exit {
+    shell.editor.complete_models(desk.names(&agent.model().0));
     let mut next = first;
     let mut warned = false;
     loop {
@@ -69,7 +83,7 @@ async fn converse(agent: &mut Agent, shell: &mut Shell, first: Option<String>) -
         let done = match typed {
             Typed::Line(Line::Text(text)) => {
                 warned = false;
-                message(agent, shell, &text).await
+                message(agent, desk, shell, &text).await
             }
             Typed::Line(Line::Interrupted) if !warned => {
                 warned = true;
@@ -111,7 +125,12 @@ async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
 }
 
 /// Does what a message or command asks. An exit means that the program ends.
-async fn message(agent: &mut Agent, shell: &mut Shell, text: &str) -> Option<Exit> {
+async fn message(
+    agent: &mut Agent,
+    desk: &mut Desk,
+    shell: &mut Shell,
+    text: &str,
+) -> Option<Exit> {
     if text.trim().is_empty() {
         return None;
     }
@@ -126,6 +145,13 @@ async fn message(agent: &mut Agent, shell: &mut Shell, text: &str) -> Option<Exi
             let cancel = CancellationToken::new();
             let work = agent.compact(focus.as_deref(), &cancel);
             driven(drive(shell, &cancel, work).await, shell, |shell, said| note(shell, &said))
+        }
+        Ok(Command::Model(name)) => {
+            let done = match name {
+                Some(name) => model::switch(agent, desk, shell, &name).await,
+                None => model::list(agent, desk, shell).await,
+            };
+            driven(done, shell, |shell, said| note(shell, &said))
         }
         Ok(command) => {
             match execute(agent, shell, &command) {
@@ -174,11 +200,7 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
             Ok(lists::sessions(&found, &agent.session().0))
         }
         Command::Context => Ok(lists::context(&agent.context())),
-        Command::Model(Some(name)) => agent.switch_model(name),
-        Command::Model(None) => {
-            let (provider, model) = agent.model();
-            Ok(format!("{model} ({provider})"))
-        }
+        Command::Effort(level) => model::effort(agent, level.as_deref()),
         Command::Tools => Ok(lists::tools(&agent.tools())),
         Command::Undo => agent.undo(),
         Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
@@ -188,7 +210,7 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
         }
         Command::Fork(None) => agent.fork(None),
         Command::Fork(Some(to)) => agent.fork(Some(commands::number(to)?)),
-        Command::Compact(_) | Command::Quit => Ok(String::new()),
+        Command::Compact(_) | Command::Model(_) | Command::Quit => Ok(String::new()),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod retell;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,17 @@ pub struct Entry {
     pub seq: u64,
     /// The message.
     pub message: Message,
+    /// Who wrote it, if a model did.
+    pub by: Option<Arc<Speaker>>,
+}
+
+/// A model at a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speaker {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's id there.
+    pub model: String,
 }
 
 /// A reply whose calls do not all have their result yet.
@@ -35,6 +47,7 @@ pub struct Entry {
 pub struct Open {
     seq: u64,
     reply: Box<Reply>,
+    by: Arc<Speaker>,
     calls: Vec<OpenCall>,
 }
 
@@ -57,7 +70,8 @@ pub struct Unanswered<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measured {
     tokens: u64,
-    bytes: usize,
+    /// Messages of the history that the report covers.
+    messages: usize,
 }
 
 /// See the module.
@@ -90,6 +104,10 @@ pub struct State {
     replaced: Replaced,
     seq: u64,
     profile: &'static Profile,
+    /// The model that the history is encoded for; none = whoever wrote each part of it.
+    reader: Option<Speaker>,
+    /// The writer of the last reply.
+    speaker: Option<Arc<Speaker>>,
     encoded: Encoded,
     measured: Option<Measured>,
 }
@@ -113,6 +131,8 @@ impl State {
             changes: Vec::new(),
             replaced: Replaced::default(),
             seq: 0,
+            reader: None,
+            speaker: None,
             encoded: Encoded::default(),
             measured: None,
         }
@@ -129,17 +149,14 @@ impl State {
         let Record { seq, event, .. } = record;
         self.seq = seq;
         match event {
-            Event::SystemPrompt(prompt) => {
-                self.system = prompt.content;
-                self.encode_all();
-            }
+            Event::SystemPrompt(prompt) => self.apply_system(prompt.content),
             Event::UserMessage(message) => {
                 self.close_open();
                 if message.author == Author::User {
                     self.begin_turn(message.turn);
                     self.requests.push((seq, message.content.clone()));
                 }
-                self.push(seq, Message::User(message.content));
+                self.push(Entry { seq, message: Message::User(message.content), by: None });
             }
             Event::AssistantMessage(message) => self.apply_assistant(seq, message),
             Event::ToolStarted(started) => {
@@ -175,20 +192,42 @@ impl State {
         self.turn_usage = Usage::default();
     }
 
+    /// The rest of the history stays as it was measured; only the difference is estimated.
+    fn apply_system(&mut self, content: String) {
+        let before = estimate(self.encoded.first(0).len());
+        self.system = content;
+        self.encode_all();
+        let after = estimate(self.encoded.first(0).len());
+        if let Some(measured) = &mut self.measured {
+            measured.tokens = (measured.tokens + after).saturating_sub(before);
+        }
+    }
+
     fn apply_assistant(&mut self, seq: u64, message: AssistantMessage) {
         self.close_open();
         self.step = message.step;
         if let Some(usage) = &message.reply.usage {
             self.count(usage);
         }
-        self.model = Some(ModelChanged { provider: message.provider, model: message.model });
+        let by = self.spoken_by(Speaker { provider: message.provider, model: message.model });
         let reply = Box::new(message.reply);
         if reply.tool_calls.is_empty() {
-            self.push_reply(seq, reply);
+            self.push_reply(seq, reply, by);
         } else {
             let calls = vec![OpenCall::default(); reply.tool_calls.len()];
-            self.open = Some(Open { seq, reply, calls });
+            self.open = Some(Open { seq, reply, by, calls });
         }
+    }
+
+    /// Notes who replies; all replies of one model share its name.
+    fn spoken_by(&mut self, speaker: Speaker) -> Arc<Speaker> {
+        let effort = self.model.take().and_then(|model| model.effort);
+        let Speaker { provider, model } = speaker.clone();
+        self.model = Some(ModelChanged { provider, model, effort });
+        let same = self.speaker.as_ref().filter(|last| ***last == speaker).cloned();
+        let by = same.unwrap_or_else(|| Arc::new(speaker));
+        self.speaker = Some(by.clone());
+        by
     }
 
     fn count(&mut self, usage: &Usage) {
@@ -210,15 +249,15 @@ impl State {
     }
 
     /// Adds a reply to the history. One without text or calls is not sent: providers refuse it.
-    fn push_reply(&mut self, seq: u64, reply: Box<Reply>) {
+    fn push_reply(&mut self, seq: u64, reply: Box<Reply>, by: Arc<Speaker>) {
         if reply.content.trim().is_empty() && reply.tool_calls.is_empty() {
             return;
         }
         let usage = reply.usage;
-        self.push(seq, Message::Assistant(reply));
+        self.push(Entry { seq, message: Message::Assistant(reply), by: Some(by) });
         if let Some(usage) = usage.filter(|usage| usage.prompt > 0) {
             let tokens = usage.prompt.saturating_add(usage.completion);
-            self.measured = Some(Measured { tokens, bytes: self.encoded.all().len() });
+            self.measured = Some(Measured { tokens, messages: self.history.len() });
         }
     }
 
@@ -246,13 +285,14 @@ impl State {
 
     /// Moves the open reply into the history, with a result for every call.
     fn close_open(&mut self) {
-        let Some(Open { seq, reply, calls }) = self.open.take() else { return };
+        let Some(Open { seq, reply, by, calls }) = self.open.take() else { return };
         let ids: Vec<(String, String)> =
             reply.tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
-        self.push_reply(seq, reply);
+        self.push_reply(seq, reply, by);
         for ((call_id, name), call) in ids.into_iter().zip(calls) {
             let (at, content) = call.result.unwrap_or_else(|| (seq, lost(call.started).to_owned()));
-            self.push(at, Message::Tool { call_id, name, content });
+            let message = Message::Tool { call_id, name, content };
+            self.push(Entry { seq: at, message, by: None });
         }
     }
 
@@ -275,12 +315,15 @@ impl State {
             }
             CompactionKind::Summary | CompactionKind::Digest => {
                 let text = summary::message(&compaction.summary, &self.requests, compaction.to_seq);
-                let entry = Entry { seq: compaction.to_seq, message: Message::Summary(text) };
+                let message = Message::Summary(text);
+                let entry = Entry { seq: compaction.to_seq, message, by: None };
                 self.history.splice(start..end, [entry]);
             }
         }
         let stand_in = self.history.len() + old.len() - before;
         self.replaced.keep(seq, start..start + stand_in, old);
+        // What a provider reported about the old messages no longer holds.
+        self.measured = None;
         self.encode_all();
     }
 
@@ -306,6 +349,7 @@ impl State {
             }
             self.history.truncate(kept);
             self.requests.retain(|(seq, _)| *seq < to_seq);
+            self.measured = None;
             self.encode_all();
         }
         for file in rewind.files {
@@ -337,33 +381,35 @@ impl State {
         self.history.get(index).is_some_and(|e| matches!(e.message, Message::Tool { .. }))
     }
 
-    fn push(&mut self, seq: u64, message: Message) {
-        self.encoded.push(&message, self.profile);
-        self.history.push(Entry { seq, message });
+    fn push(&mut self, entry: Entry) {
+        self.encoded.push(&for_reader(&entry, self.reader.as_ref()), self.profile);
+        self.history.push(entry);
     }
 
-    /// Encodes everything anew, after the history was replaced or the provider changed. What a
-    /// provider reported about the old bytes no longer holds.
+    /// Encodes everything anew, after the history was replaced or another model is to read it.
     fn encode_all(&mut self) {
-        self.measured = None;
         self.encoded.begin(&self.system, self.profile);
         for entry in &self.history {
-            self.encoded.push(&entry.message, self.profile);
+            self.encoded.push(&for_reader(entry, self.reader.as_ref()), self.profile);
         }
     }
 
-    /// Encodes the history as another provider takes it.
-    pub fn set_profile(&mut self, profile: &'static Profile) {
-        if self.profile != profile {
+    /// Encodes the history as this model at this provider takes it.
+    pub fn set_reader(&mut self, profile: &'static Profile, reader: Speaker) {
+        if self.profile != profile || self.reader.as_ref() != Some(&reader) {
             self.profile = profile;
+            self.reader = Some(reader);
             self.encode_all();
         }
     }
 
     /// A state of the same kind, folded from these events.
+    #[must_use]
     pub fn renewed(&self, records: Vec<Record>) -> Self {
-        let mut state = Self::new(self.profile);
-        records.into_iter().for_each(|record| state.apply(record));
+        let mut state = Self { reader: self.reader.clone(), ..Self::new(self.profile) };
+        for record in records {
+            state.apply(record);
+        }
         state
     }
 
@@ -376,11 +422,17 @@ impl State {
     /// what was added since; without a report an estimate of everything, `tools_bytes` included.
     pub fn size(&self, tools_bytes: usize) -> u64 {
         match self.measured {
-            Some(Measured { tokens, bytes }) => {
-                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(bytes)))
+            Some(Measured { tokens, messages }) => {
+                let covered = self.encoded.first(messages).len();
+                tokens.saturating_add(estimate(self.encoded.all().len().saturating_sub(covered)))
             }
             None => estimate(self.encoded.all().len() + tools_bytes),
         }
+    }
+
+    /// True when the size builds on what a provider reported.
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some()
     }
 
     /// The size by the rule of thumb alone.
@@ -406,6 +458,24 @@ impl State {
             .map(|(call, state)| Unanswered { call, started: state.started })
             .collect()
     }
+}
+
+/// The message as the reader may see it. Reasoning and signatures are a matter between a model and
+/// its provider: others refuse them or are misled by them.
+fn for_reader<'a>(entry: &'a Entry, reader: Option<&Speaker>) -> Cow<'a, Message> {
+    let is_own = |by: &Arc<Speaker>| reader.is_none_or(|reader| *reader == **by);
+    let Message::Assistant(reply) = &entry.message else { return Cow::Borrowed(&entry.message) };
+    if entry.by.as_ref().is_none_or(is_own) {
+        return Cow::Borrowed(&entry.message);
+    }
+    let mut reply = reply.clone();
+    reply.reasoning.clear();
+    reply.reasoning_field = None;
+    reply.reasoning_details = None;
+    for call in &mut reply.tool_calls {
+        call.extra_content = None;
+    }
+    Cow::Owned(Message::Assistant(reply))
 }
 
 /// Tokens in this many bytes, by the rule of thumb of three bytes each, rounded up.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Sent};
 use crate::client::request::Kind;
 use crate::client::{Failure, Request};
 use crate::compact;
@@ -48,13 +48,14 @@ pub(crate) async fn run(
 ) -> Result<TurnSummary, LogError> {
     let began = Instant::now();
     let turn = begin(agent, prompt)?;
-    let mut machine = Machine::new(agent.options.max_steps);
+    let mut machine = Machine::new(agent.options.max_steps, agent.options.max_repeats);
     let mut tally = Tally::default();
     let mut input = Input::Started;
     let finish = loop {
         if cancel.is_cancelled() {
             input = Input::Interrupted;
         }
+        agent.take_window();
         let step = machine.next(input, fill(agent));
         let result = match step {
             Step::Done(finish) => break finish,
@@ -74,6 +75,7 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
+    agent.ask_window();
     let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
     agent.session.propose(Event::UserMessage(UserMessage {
@@ -111,8 +113,8 @@ async fn call_model(
     cancel: &CancellationToken,
 ) -> Result<Input, LogError> {
     let state = &agent.session.state;
-    let estimate =
-        crate::session::state::estimate(state.encoded().all().len() + agent.envelope.tools.len());
+    let tokens = state.size(agent.envelope.tools.len());
+    let sent = Sent { tokens, measured: state.is_measured() };
     let step = state.step.saturating_add(1);
     let id_prefix = format!("call_{}_{step}_", state.turn);
     let request = Request {
@@ -121,7 +123,8 @@ async fn call_model(
     };
     match model_call::call(agent, (request, Audience::User), tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
-            agent.warn_if_server_cuts(estimate, reply.usage);
+            agent.warn_if_server_cuts(sent, reply.usage);
+            agent.ask_window_again();
             if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
                 tally.answer.clear();
                 record_message(agent, reply, false)?;
@@ -171,8 +174,8 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     let message = AssistantMessage {
         turn: state.turn,
         step: state.step.saturating_add(1),
-        provider: agent.provider.clone(),
-        model: agent.envelope.model.clone(),
+        provider: agent.mind.provider.clone(),
+        model: agent.mind.name.clone(),
         reply,
         partial,
     };
@@ -184,15 +187,17 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
 /// Records the ending and tells it. A log that cannot be written does not keep a turn from ending,
 /// but it makes of it a failed one.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
+    agent.take_window();
     let Finish { ending, detail, .. } = &finish;
     let (ending, detail) = (*ending, detail.clone());
+    let answered = tool_calls::answer_rest(agent);
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
     let finished = TurnFinished { turn, ending, steps, usage, detail };
-    let saved =
-        agent.session.record(Event::TurnFinished(finished)).and_then(|_| agent.session.sync());
+    let recorded = agent.session.record(Event::TurnFinished(finished));
+    let saved = answered.and(recorded).and_then(|_| agent.session.sync());
     agent.tell_notices();
     let Finish { ending, detail, help } = match saved {
         Ok(()) => finish,
@@ -206,7 +211,8 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         steps,
         usage,
         context: agent.session.state.size(agent.envelope.tools.len()),
-        window: agent.window.tokens,
+        window: agent.mind.window.tokens,
+        assumed: agent.mind.assumed_window(),
         duration: began.elapsed(),
         api_duration: tally.api,
         denied: tally.denied,

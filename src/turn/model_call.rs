@@ -105,7 +105,7 @@ async fn attempt_once(
             Delta::ToolCall(name) => Update::ToolCallComing(name),
         });
     };
-    let result = agent.model.complete(request.clone(), &mut on_delta, cancel).await;
+    let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
     let held = hold.finish();
     if let Err(failure) = &result

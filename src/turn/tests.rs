@@ -31,12 +31,14 @@ impl Model for Listed {
 fn agent(workspace: &Path, replies: Vec<Reply>) -> (Agent, mpsc::UnboundedReceiver<Update>) {
     let Ok(Parsed::Run(args)) = cli::parse(["xsh", "--permission-mode", "full"]) else { panic!() };
     let workspace = workspace.to_owned();
-    let config = resolve(&args, &World { workspace: workspace.clone(), ..World::default() });
+    let world = World { workspace: workspace.clone(), ..World::default() };
+    let config = resolve(&args, &world).unwrap();
     let store = Store::open(&workspace, None, true).0;
     let (updates, shown) = mpsc::unbounded_channel();
-    let start = Start { config: config.unwrap(), store, resume: None, warnings: Vec::new() };
+    let (args, warnings, notes) = (*args, Vec::new(), Vec::new());
+    let start = Start { config, world, args, store, resume: None, warnings, notes };
     let mut agent = start::demo_agent(start, Wires { updates, questions: None }).unwrap();
-    agent.model = Box::new(Listed(replies.into()));
+    agent.mind.model = Box::new(Listed(replies.into()));
     (agent, shown)
 }
 

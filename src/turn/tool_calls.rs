@@ -50,11 +50,33 @@ pub(crate) async fn run(
     let jobs: Vec<Job> = calls.iter().map(|call| prepare(agent, call)).collect();
     let reads: Vec<bool> = jobs.iter().map(|job| job.plan.only_reads()).collect();
     let mut jobs = VecDeque::from(jobs);
+    let mut worked = false;
     for batch in schedule::batches(&reads) {
         let batch: Vec<Job> = jobs.drain(..batch.len()).collect();
-        run_batch(agent, batch, tally, cancel).await?;
+        worked |= run_batch(agent, batch, tally, cancel).await?;
     }
-    Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
+    Ok(match worked {
+        _ if cancel.is_cancelled() => Input::Interrupted,
+        true => Input::ToolsDone,
+        false => Input::ToolsFailed,
+    })
+}
+
+/// Answers the calls that are still open when a turn ends: the user interrupted, or a filter struck,
+/// before they could run. What waits for a disk to be written has its answer already.
+pub(super) fn answer_rest(agent: &mut Agent) -> Result<(), LogError> {
+    if agent.session.has_backlog() {
+        return Ok(());
+    }
+    let calls: Vec<ToolCall> =
+        agent.session.state.unanswered().iter().map(|open| open.call.clone()).collect();
+    for call in calls {
+        let shown = prepare(agent, &call).shown;
+        let outcome =
+            Outcome::error("[not started: the turn ended before this call ran. It had no effect.]");
+        record_outcome(agent, shown, Finished { index: 0, outcome, duration: Duration::ZERO })?;
+    }
+    Ok(())
 }
 
 impl Plan {
@@ -86,13 +108,14 @@ fn prepare(agent: &Agent, call: &ToolCall) -> Job {
     Job { call_id: call.id.clone(), shown, plan }
 }
 
-/// Runs the jobs of one batch at the same time and records their outcomes in order.
+/// Runs the jobs of one batch at the same time and records their outcomes in order. Tells whether
+/// any of them did what was asked.
 async fn run_batch(
     agent: &mut Agent,
     batch: Vec<Job>,
     tally: &mut Tally,
     cancel: &CancellationToken,
-) -> Result<(), LogError> {
+) -> Result<bool, LogError> {
     let mut running = Running::new(cancel);
     let mut shown = Vec::new();
     for job in batch {
@@ -311,13 +334,15 @@ impl Running {
         mut self,
         agent: &mut Agent,
         shown: Vec<ToolShown>,
-    ) -> Result<(), LogError> {
+    ) -> Result<bool, LogError> {
         let mut waiting: VecDeque<ToolShown> = shown.into();
         let total = waiting.len();
+        let mut worked = false;
         while !waiting.is_empty() {
             let next = total - waiting.len();
             if let Some(at) = self.outcomes.iter().position(|done| done.index == next) {
                 let done = self.outcomes.swap_remove(at);
+                worked |= !done.outcome.is_error;
                 if let Some(tool) = waiting.pop_front() {
                     record_outcome(agent, tool, done).unwrap_or_else(|error| self.fail(error));
                 }
@@ -325,7 +350,7 @@ impl Running {
             }
             self.wait(agent, next).await;
         }
-        self.failed.take().map_or(Ok(()), Err)
+        self.failed.take().map_or(Ok(worked), Err)
     }
 
     /// Waits for a tool to end or announce a change, and no longer than allowed once cancelled.

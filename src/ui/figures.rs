@@ -48,7 +48,7 @@ pub fn usage(summary: &TurnSummary) -> String {
     parts.push(format!("{} out", tokens(usage.completion)));
     parts.push(match summary.window.and_then(|window| percent(summary.context, window)) {
         Some(share) => format!("context {share} %"),
-        None => format!("context {}", tokens(summary.context)),
+        None => format!("context {} of ~{}", tokens(summary.context), tokens(summary.assumed)),
     });
     parts.push(time(summary.duration));
     parts.extend(usage.cost.map(cost));
@@ -70,7 +70,7 @@ pub fn ending(summary: &TurnSummary) -> Option<Error> {
         Ending::Completed => return None,
         Ending::Cancelled => "interrupted",
         Ending::StepLimit => "stopped at the step limit",
-        Ending::Repeating => "stopped: the model repeats the same calls",
+        Ending::Repeating => "stopped: the model gets nowhere",
         Ending::Empty => "the model gave no answer",
         Ending::Refused => "the provider withheld the answer",
         Ending::Error => "the turn failed",

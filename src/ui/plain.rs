@@ -5,10 +5,15 @@
 
 use std::io::{self, Write};
 
+use super::style::fit;
 use super::terminal::error_lines;
 use super::{Screen, figures, sanitize, write_out};
 use crate::error::Error;
 use crate::update::{SessionOpened, ToolShown, TurnSummary, Update};
+
+/// Columns of a tool's name, which a model may have invented, and of what it was called on.
+const NAME_COLUMNS: usize = 60;
+const SUBJECT_COLUMNS: usize = 200;
 
 /// What the caller wishes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,8 +69,10 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     fn tool_finished(&mut self, tool: &ToolShown, is_error: bool, summary: &str) {
         let mark = if is_error { "✗" } else { "●" };
-        let call = sanitize::line(&format!("{} {}", tool.name, tool.subject));
-        let line = format!("{mark} {call}  {}", sanitize::line(summary));
+        let name = fit(&sanitize::line(&tool.name), NAME_COLUMNS);
+        let subject = fit(&sanitize::line(&tool.subject), SUBJECT_COLUMNS);
+        let call = format!("{name} {subject}");
+        let line = format!("{mark} {}  {}", call.trim_end(), sanitize::line(summary));
         self.line(line.trim_end());
     }
 

@@ -39,6 +39,7 @@ pub(crate) fn summary() -> TurnSummary {
         },
         context: 12_000,
         window: Some(128_000),
+        assumed: 128_000,
         duration: Duration::from_millis(14_200),
         api_duration: Duration::from_millis(9_100),
         denied: false,

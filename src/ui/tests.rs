@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::time::Instant;
 
+use super::question::Ask;
 use super::{Screen, start};
 use crate::error::Error;
 use crate::update::Update;
@@ -24,6 +25,10 @@ impl Screen for Recorder {
 
     fn error(&mut self, error: &Error) {
         self.buffer.push_str(&error.what);
+    }
+
+    fn ask(&mut self, ask: &Ask) {
+        self.buffer.push_str(&ask.subject);
     }
 
     fn tick(&mut self, _now: Instant) -> bool {
@@ -96,5 +101,18 @@ fn a_broken_output_is_told_and_survived() {
         handle.broken().cancelled().await;
         handle.show(Update::Text("y".into()));
         handle.flush().await;
+    });
+}
+
+#[test]
+fn a_question_is_on_screen_before_an_answer_can_be_given() {
+    let recorder = Recorder::default();
+    let writes = recorder.writes.clone();
+    block_on(async {
+        let handle = start(recorder).unwrap();
+        handle.show(Update::Text("said before; ".into()));
+        handle.pause().await;
+        handle.ask(Ask { subject: "rm -rf build".into(), ..Ask::default() }).await;
+        assert_eq!(writes.lock().unwrap().concat(), "said before; rm -rf build");
     });
 }

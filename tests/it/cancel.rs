@@ -1,8 +1,11 @@
 //! Ctrl-C: it works everywhere, keeps what is worth keeping, and leaves a sound history.
 
+use std::fs;
 use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::support::assert::{assert_says, count};
@@ -239,4 +242,61 @@ fn a_message_typed_right_after_the_interrupt_is_not_lost() {
     let request = provider.wait_for_requests(2);
     assert_eq!(request.last(), "and this too");
     pty.wait_for("Complete now.");
+}
+
+#[test]
+fn an_interrupted_question_is_no_refusal() {
+    let provider = Provider::start([
+        Reply::calls([shell("c1", "touch made.txt"), shell("c2", "touch too.txt")]),
+        Reply::text("Complete now."),
+    ]);
+    let env = Env::new(&provider);
+    let pty = Pty::xsh(&env, &["--permission-mode", "ask"]);
+    pty.settle();
+    pty.line("begin");
+    pty.wait_for("touch made.txt");
+    pty.settle();
+    pty.send(key::CTRL_C);
+    pty.wait_for_screen("a note", |screen| screen.to_lowercase().contains("interrupt"));
+    pty.settle();
+    pty.line("go on");
+    pty.wait_for("Complete now.");
+    let request = provider.last_request();
+    for id in ["c1", "c2"] {
+        assert_says(request.result(id), &["not started"]);
+    }
+    assert!(!env.exists("made.txt") && !env.exists("too.txt"));
+}
+
+#[test]
+fn the_second_signal_ends_a_run_whose_output_nobody_takes() {
+    let provider = Provider::start([Reply::text(&"x".repeat(300_000))]);
+    let env = Env::new(&provider);
+    let (_reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = env.command(&["-p", "hi"]);
+    let mut child = command.stdout(writer).stdin(Stdio::null()).spawn().expect("xsh starts");
+    wait_until("the turn's end", || {
+        let log = env.sessions().pop().map(fs::read_to_string)?.ok()?;
+        log.contains("turn_finished").then_some(())
+    });
+    for _ in 0..2 {
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("xsh is alive");
+        let_it_arrive();
+    }
+    let ended = wait_for_end(&mut child);
+    if ended.is_none() {
+        child.kill().expect("xsh is alive");
+        child.wait().expect("xsh is waited for");
+    }
+    assert_eq!(ended, Some(130));
+}
+
+fn wait_for_end(child: &mut Child) -> Option<i32> {
+    (0..100).find_map(|_| {
+        let ended = child.try_wait().expect("xsh can be waited for").and_then(|s| s.code());
+        if ended.is_none() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        ended
+    })
 }

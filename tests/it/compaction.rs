@@ -7,7 +7,7 @@ use crate::support::env::Env;
 use crate::support::http::Request;
 use crate::support::provider::Provider;
 use crate::support::pty::Pty;
-use crate::support::reply::{Reply, call, shell};
+use crate::support::reply::{Reply, call, read, shell};
 
 /// A window of 64,000 tokens: by the estimate of three bytes a token, compaction sets in at
 /// about 150 kB.
@@ -319,4 +319,74 @@ fn there_is_nothing_to_compact_in_a_new_session() {
         screen.to_lowercase().contains("nothing was compacted")
     });
     assert!(provider.requests().is_empty());
+}
+
+/// A provider whose token counts are true to the rule of thumb, so that sizes are sizes.
+fn counting(answer: impl Fn(&Request) -> Reply + Send + 'static) -> Provider {
+    Provider::answering(move |request| {
+        let tokens = u64::try_from(request.body.len()).unwrap_or(u64::MAX) / 4;
+        answer(request).usage(tokens, 20, 0)
+    })
+}
+
+/// Calls for all files until their results are there, then `Noted.`.
+fn reading(request: &Request, files: usize) -> Reply {
+    if request.roles().ends_with("tool") {
+        return Reply::text("Noted.");
+    }
+    Reply::calls((0..files).map(|n| read(&format!("c{n}"), &format!("f{n}.txt"))))
+}
+
+#[test]
+fn outputs_that_fill_the_window_by_themselves_are_cut_and_the_turn_goes_on() {
+    let provider = counting(|request| reading(request, 6));
+    let env = Env::new(&provider);
+    for n in 0..6 {
+        env.write(&format!("f{n}.txt"), "a line of text\n".repeat(1_000));
+    }
+    let output = env.run(&["--context-window", "12000", "-p", "read them"]).expect_code(0);
+    assert_eq!(output.stdout, "Noted.\n");
+    assert_says(provider.last_request().result("c5"), &["left out to save space"]);
+    assert_eq!(env.log().last("compaction")["kind"], "cut");
+}
+
+#[test]
+fn a_message_that_does_not_fit_does_not_block_what_comes_after_it() {
+    let provider = counting(|_| Reply::text("Noted."));
+    let env = Env::new(&provider);
+    let large = filler("too much", 60);
+    let output = env.run_with(&["--context-window", "8000", "-p", "-"], &large).expect_code(1);
+    assert_says(&output.stderr, &["the context is full", "of 8000 tokens"]);
+    assert_eq!((provider.requests().len(), env.log().of("compaction").len()), (0, 0));
+    let _ = env.run(&["--context-window", "8000", "-c", "-p", "and now?"]).expect_code(0);
+    assert_says(provider.last_request().last(), &["and now?"]);
+}
+
+#[test]
+fn a_refusal_counts_more_than_the_window_that_was_set() {
+    let provider = Provider::answering(|request| match request.body.len() {
+        ..=60_000 if is_summary(request) => Reply::text("SUMMARY: two topics."),
+        ..=60_000 => Reply::text("Noted."),
+        _ => Reply::error(413, "Request too large: the prompt is too long"),
+    });
+    let env = Env::new(&provider);
+    let args = ["--context-window", "1000000", "-c", "-p"];
+    let _ = env.run(&["-p", &filler("first-topic", 24)]).expect_code(0);
+    let _ = env.run(&[&args[..], &[&filler("second-topic", 20)]].concat()).expect_code(0);
+    let _ = env.run(&[&args[..], &[&filler("third-topic", 20)]].concat()).expect_code(0);
+    assert_eq!(env.log().last("compaction")["kind"], json!(null), "a summary");
+    assert_eq!(provider.last_request().mentions("SUMMARY: two topics."), 1);
+}
+
+#[test]
+fn whoever_asks_for_a_compaction_gets_one_however_large_the_window() {
+    let provider = summarising(Reply::text("SUMMARY: it was about parsers."));
+    let env = Env::new(&provider);
+    let _ = env.ask(&filler("first-topic", 30));
+    let _ = env.go_on(&filler("second-topic", 10));
+    let pty = Pty::xsh(&env, &["-c", "--context-window", "1000000"]);
+    pty.settle();
+    pty.line("/compact");
+    pty.wait_for_screen("what came of it", |screen| screen.contains("compacted:"));
+    assert_eq!(env.log().last("compaction")["trigger"], "manual");
 }

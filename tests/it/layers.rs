@@ -64,6 +64,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cli", 4),
     ("commands", 4),
     ("config", 4),
+    ("desk", 4),
     ("headless", 4),
     ("run", 4),
     ("start", 4),

@@ -320,3 +320,13 @@ fn a_narrow_and_a_dumb_terminal_work() {
     pty.settle();
     assert_no_crash(&pty.raw_text());
 }
+
+#[test]
+fn the_open_session_is_not_resumed_into_itself() {
+    let (_provider, env, pty) = echoing();
+    pty.line("first message");
+    pty.wait_for("You said <first message>.");
+    pty.settle();
+    pty.line(&format!("/resume {}", env.log().id()));
+    pty.wait_for("open already");
+}

@@ -1,11 +1,13 @@
 //! Going on with a session: which one, in which folder, and from what state of its file.
 
 use std::fs;
+use std::process::Command;
 
 use crate::support::assert::{assert_says, assert_silent_on, count};
 use crate::support::env::Env;
 use crate::support::log::Log;
 use crate::support::provider::Provider;
+use crate::support::pty::Pty;
 use crate::support::reply::{Reply, edit, read, shell};
 
 /// A provider that answers all there is, and an environment with one session of one turn.
@@ -245,4 +247,83 @@ fn a_large_session_resumes() {
     log.overwrite(text.as_bytes());
     let _ = env.go_on("beta");
     assert_eq!(provider.last_request().roles(), "user assistant user");
+}
+
+#[test]
+fn a_wild_position_hides_nothing_behind_it() {
+    let (provider, env, log) = begun();
+    let whole = String::from_utf8(log.bytes()).expect("UTF-8");
+    let lines: Vec<&str> = whole.lines().collect();
+    let wild = r#"{"type":"user_message","seq":18446744073709551615,"at":"x","turn":4294967295,"content":"q"}"#;
+    let damaged = [&lines[..2], &[wild], &lines[2..], &[""]].concat().join("\n");
+    log.overwrite(damaged.as_bytes());
+    let first = env.go_on("beta");
+    assert_says(&first.stderr, &["warning: session log: skipped damaged line 3"]);
+    let _ = env.go_on("gamma");
+    assert_eq!(provider.last_request().roles(), "user assistant user assistant user");
+}
+
+#[test]
+fn the_highest_turn_and_step_are_no_panic() {
+    let (_provider, env, log) = begun();
+    let whole = String::from_utf8(log.bytes()).expect("UTF-8");
+    let highest = whole.replace("\"turn\":1,", "\"turn\":4294967295,");
+    assert_ne!(whole, highest);
+    log.overwrite(highest.replace("\"step\":1,", "\"step\":4294967295,").as_bytes());
+    let _ = env.go_on("beta");
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let (_provider, env, log) = begun();
+    let fifo = log.path.with_file_name("20260101T000000Z-aaaaaa.jsonl");
+    let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs");
+    assert!(made.success());
+    let folder = env.root();
+    for path in [&fifo, &folder] {
+        let output = env.run(&["-r", path.to_str().expect("UTF-8"), "-p", "x"]).expect_code(1);
+        assert_says(&output.stderr, &["error: cannot resume", "not a regular file"]);
+    }
+    let output = env.run(&["sessions"]).expect_code(0);
+    assert_says(&output.stdout, &["alpha", "1 file"]);
+    let _ = env.go_on("beta");
+}
+
+#[test]
+fn a_foreign_file_gets_no_lock_beside_it() {
+    let (_provider, env, _log) = begun();
+    env.write("notes.txt", "not a session\n");
+    let path = env.path("notes.txt");
+    let pty = Pty::xsh(&env, &[]);
+    pty.settle();
+    // A folder that cannot be written would turn the attempt into another error.
+    pty.line(&format!("/resume {}", path.display()));
+    pty.wait_for("not a session file");
+    assert!(!env.exists("notes.lock"));
+}
+
+#[test]
+fn a_project_that_was_renamed_goes_on_where_it_is() {
+    let provider = Provider::start([
+        Reply::text("One."),
+        Reply::calls([shell("c1", "pwd")]),
+        Reply::text("Two."),
+        Reply::text("Three."),
+    ]);
+    let mut env = Env::new(&provider);
+    let _ = env.ask("one");
+    let id = env.log().id().to_owned();
+    let before = env.workspace().to_owned();
+    env.enter("renamed");
+    fs::remove_dir(env.workspace()).expect("empty");
+    fs::rename(&before, env.workspace()).expect("renamed");
+    let output = env.go_on("two");
+    let here = env.workspace().to_str().expect("UTF-8").to_owned();
+    assert_says(&output.stderr, &["is gone", &here]);
+    assert_says(provider.last_request().result("c1"), &[&here]);
+    // Within the REPL too.
+    let pty = Pty::xsh(&env, &[]);
+    pty.settle();
+    pty.line(&format!("/resume {id}"));
+    pty.wait_for("resumed, 2 turns");
 }

@@ -1,16 +1,20 @@
 //! The session file: what is in it, who may write it, and where it lies.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{ChildStdin, Command};
 
+use rustix::process::{Pid, Resource, Rlimit};
 use serde_json::{Value, json};
 
-use crate::support::assert::{assert_says, assert_silent_on};
-use crate::support::env::{Env, MODEL};
+use crate::support::assert::{assert_says, assert_silent_on, count};
+use crate::support::env::{Env, MODEL, Running};
 use crate::support::log::Log;
 use crate::support::provider::Provider;
 use crate::support::reply::{End, Reply, read, shell};
+use crate::support::wait_until;
 
 /// A session of one turn with one tool call.
 fn one_turn() -> (Provider, Env) {
@@ -237,4 +241,52 @@ fn the_key_is_in_no_file() {
         all.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap_or_default()));
     }
     assert_silent_on(&all, &[crate::support::env::KEY]);
+}
+
+/// A REPL that reads lines from a pipe and can write no file, as on a full disk.
+fn on_a_full_disk(env: &Env) -> (Running, ChildStdin) {
+    let mut command = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -S -f 0; exec \"$0\"";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_xsh")]).current_dir(env.workspace());
+    command.env_clear().envs(env.vars().iter().map(|(name, value)| (name, value)));
+    Running::start_with_open_stdin(command)
+}
+
+fn free_the_disk(running: &Running) {
+    let pid = i32::try_from(running.pid()).ok().and_then(Pid::from_raw);
+    let free = Rlimit { current: None, maximum: None };
+    rustix::process::prlimit(pid, Resource::Fsize, free).expect("a new limit");
+}
+
+#[test]
+fn a_session_that_could_not_be_begun_begins_when_there_is_room() {
+    let provider = Provider::answering(|_| Reply::text("Noted."));
+    let env = Env::new(&provider);
+    env.write(".xsh/.gitignore", "*\n");
+    let (running, mut pipe) = on_a_full_disk(&env);
+    let failed = "error: the session log cannot be written";
+    for times in 1..=2 {
+        writeln!(pipe, "first").expect("xsh reads");
+        wait_until("the error", || {
+            (count(&running.stdout_so_far(), failed) == times).then_some(())
+        });
+    }
+    // Nothing that passes for a session is left, and nothing was asked.
+    assert!(env.sessions().is_empty() && provider.requests().is_empty());
+    free_the_disk(&running);
+    writeln!(pipe, "first").expect("xsh reads");
+    drop(pipe);
+    let _ = running.wait().expect_code(0);
+    assert_eq!(provider.last_request().roles(), "user");
+    assert_eq!(env.log().kinds(), "system_prompt user_message assistant_message turn_finished");
+}
+
+#[test]
+fn a_dangling_link_is_no_place_for_sessions() {
+    let provider = Provider::start([Reply::text("One.")]);
+    let env = Env::new(&provider);
+    std::os::unix::fs::symlink("/no/such/folder", env.path(".xsh")).expect("a link");
+    let _ = env.ask("one");
+    let state: Vec<_> = walk(&env.home().join("state/xsh"));
+    assert_eq!(state.iter().filter(|path| path.contains(".jsonl")).count(), 1, "{state:?}");
 }

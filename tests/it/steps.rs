@@ -302,3 +302,22 @@ fn usage_is_summed_once_per_request() {
         assert_eq!(usage[key], sum, "{usage}");
     }
 }
+
+#[test]
+fn calls_of_a_withheld_answer_are_answered_too() {
+    let provider = Provider::start([
+        Reply::calls([shell("c1", "touch made"), read("c2", "x")]).finish("content_filter"),
+        Reply::text("Noted."),
+    ]);
+    let env = Env::new(&provider);
+    let args = ["--permission-mode", "full", "--output-format", "stream-json", "-p", "go"];
+    let output = env.run(&args).expect_code(1);
+    let log = env.log();
+    for id in ["c1", "c2"] {
+        assert_says(log.result(id)["content"].as_str().expect("text"), &["not started"]);
+        assert_says(&output.stdout, &[&format!("\"tool_use_id\":\"{id}\"")]);
+    }
+    assert!(!env.exists("made"));
+    let _ = env.go_on("again");
+    assert_eq!(provider.last_request().roles(), "user assistant tool tool user");
+}

@@ -75,10 +75,14 @@ pub fn parse(body: &[u8]) -> Result<Vec<Listed>, Error> {
     Ok(models)
 }
 
+/// The window of the one model that a server serves: llama.cpp's, TGI's.
+const THE_ONE: &[&str] =
+    &["/default_generation_settings/n_ctx", "/max_total_tokens", "/max_input_tokens"];
+
 /// Adds what a local server tells elsewhere: the window of what is loaded (Ollama, LM Studio), or
 /// of the one model there is (llama.cpp).
 pub fn refine(models: &mut [Listed], details: &Value) {
-    if let Some(window) = number(details, &["/default_generation_settings/n_ctx"]) {
+    if let Some(window) = number(details, THE_ONE) {
         for model in models {
             model.window = Some(window);
             model.loaded = true;
@@ -92,16 +96,26 @@ pub fn refine(models: &mut [Listed], details: &Value) {
     let entries = entries.chain(known.into_iter().flatten().map(|e| (e, is_loaded(e))));
     for (value, loaded) in entries {
         let Some(told) = entry(value) else { continue };
-        for model in models.iter_mut().filter(|model| model.id == told.id) {
+        for model in models.iter_mut().filter(|model| is_same(&model.id, &told.id)) {
             model.window = told.window.or(model.window);
-            model.loaded = loaded;
-            model.kind.clone_from(&told.kind);
+            model.loaded |= loaded;
+            if !told.kind.is_empty() {
+                model.kind.clone_from(&told.kind);
+            }
         }
     }
 }
 
+/// True for two ids of one model. Ollama leaves out the tag `latest`.
+pub fn is_same(id: &str, other: &str) -> bool {
+    let plain = |id: &'_ str| id.strip_suffix(":latest").unwrap_or(id).to_owned();
+    id == other || plain(id) == plain(other)
+}
+
 fn entry(value: &Value) -> Option<Listed> {
-    let name = ["id", "model", "name", "key"].iter().find_map(|key| value.get(key)?.as_str());
+    let name = ["id", "model", "name", "key", "model_name"]
+        .iter()
+        .find_map(|key| value.get(key)?.as_str());
     let id = value.as_str().or(name)?;
     let id = id.strip_prefix("models/").unwrap_or(id);
     let kind = ["type", "model_type"].iter().find_map(|key| value.get(key)?.as_str());

@@ -23,6 +23,14 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// All levels, the lowest first.
+    pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
+
+    /// The level of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
     /// Its name in flags, files and on screen.
     pub fn name(self) -> &'static str {
         match self {

@@ -22,6 +22,7 @@ const BASE: Profile = Profile {
     port: None,
     base_url: None,
     key_envs: &[],
+    details: &[],
     base_url_env: None,
     automatic: true,
     auth: Auth::Bearer,
@@ -42,9 +43,15 @@ const BASE: Profile = Profile {
     extra_body: &[],
 };
 
-/// An endpoint that no row matches: the most widely understood form of everything.
-pub const GENERIC: Profile =
-    Profile { name: "generic", model_ids: ModelIds::Mixed, levels: COMMON, ..BASE };
+/// An endpoint that no row matches: the most widely understood form of everything. On this machine
+/// it may be any of the local servers.
+pub const GENERIC: Profile = Profile {
+    name: "generic",
+    details: &["/api/ps", "/api/v0/models", "/props", "/model/info", "/info"],
+    model_ids: ModelIds::Mixed,
+    levels: COMMON,
+    ..BASE
+};
 
 const OPENAI: Profile = Profile {
     name: "openai",
@@ -297,6 +304,7 @@ pub const PROFILES: &[Profile] = &[
         name: "ollama",
         port: Some(11434),
         base_url: Some("http://127.0.0.1:11434/v1"),
+        details: &["/api/ps"],
         base_url_env: Some("OLLAMA_HOST"),
         reasoning_field: "reasoning",
         forced_tool_choice: false,
@@ -307,6 +315,7 @@ pub const PROFILES: &[Profile] = &[
         aliases: &["lm-studio"],
         port: Some(1234),
         base_url: Some("http://127.0.0.1:1234/v1"),
+        details: &["/api/v0/models"],
         key_envs: &["LM_API_TOKEN"],
         ..LOCAL
     },
@@ -315,6 +324,7 @@ pub const PROFILES: &[Profile] = &[
         aliases: &["llamacpp", "llama-cpp"],
         port: Some(8080),
         base_url: Some("http://127.0.0.1:8080/v1"),
+        details: &["/props"],
         ..LOCAL
     },
     Profile {
@@ -334,6 +344,7 @@ pub const PROFILES: &[Profile] = &[
         name: "litellm",
         port: Some(4000),
         base_url: Some("http://127.0.0.1:4000/v1"),
+        details: &["/model/info"],
         key_envs: &["LITELLM_API_KEY"],
         ..LOCAL
     },

@@ -82,8 +82,8 @@ fn what_models_cost_and_hold() {
         completion: 500_000,
         ..Default::default()
     };
-    let cost = flash.price.unwrap().cost(&usage);
+    let cost = flash.price.cost(&usage);
     assert!((cost - (0.3 + 0.006 + 0.6)).abs() < 1e-9, "{cost}");
     let odd = crate::message::Usage { prompt: 1, cached: 5, ..Default::default() };
-    assert!(flash.price.unwrap().cost(&odd) < 1e-6, "more cached than sent");
+    assert!(flash.price.cost(&odd) < 1e-6, "more cached than sent");
 }

@@ -9,6 +9,11 @@ use crate::event::{
 };
 use crate::message::{Reply, ToolCall};
 
+/// For the very model that writes the summary.
+fn plan(state: &State, budget: Budget, prompt_bytes: usize) -> Option<Plan> {
+    super::plan(state, budget, budget.window, prompt_bytes)
+}
+
 /// A history in short: `u12` a user message of 12 bytes, `a12` an answer, `c3x40` a reply with three
 /// calls and results of 40 bytes each.
 fn state(history: &[(char, usize, usize)]) -> State {
@@ -148,4 +153,17 @@ proptest! {
             prop_assert!(!parted, "a result without its call");
         }
     }
+}
+
+#[test]
+fn less_is_kept_for_a_smaller_window() {
+    let history: Vec<_> = (0..40).flat_map(|_| [('u', 300, 0), ('a', 300, 0)]).collect();
+    let state = state(&history);
+    let kept = |into| {
+        let plan = super::plan(&state, budget(100_000), into, 300).unwrap();
+        state.history.len() - plan.messages
+    };
+    let sizes = [4_000, 10_000, 20_000].map(kept);
+    assert!(sizes.is_sorted() && sizes[0] < sizes[2], "{sizes:?}");
+    assert!(sizes[0] > 0, "the newest stay");
 }

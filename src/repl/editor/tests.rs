@@ -39,14 +39,15 @@ fn the_history_is_private_and_selective() {
     let path = folder.path().join("state/history");
     let options =
         EditorOptions { history: Some(path.clone()), rich: true, ..EditorOptions::default() };
-    let mut reader = Reader::new(options, Arc::new(Tty::new()));
+    let mut reader = Reader::new(options, (Arc::new(Tty::new()), super::Names::default()));
     for message in ["first", " secret", "two\nlines \\ here", "  ", &"x".repeat(20_000), "last"] {
         reader.remember(message);
     }
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(path.parent().unwrap()), 0o700);
-    let again = Reader::new(reader.options.clone(), Arc::new(Tty::new()));
+    let again =
+        Reader::new(reader.options.clone(), (Arc::new(Tty::new()), super::Names::default()));
     let kept: Vec<_> = again.editor.unwrap().history().iter().cloned().collect();
     assert_eq!(kept, ["first", "two\nlines \\ here", "last"]);
 }

@@ -1,5 +1,6 @@
-use super::{SessionLine, context, sessions, tools};
-use crate::agent::ContextReport;
+use super::{SessionLine, context, models, sessions, tools};
+use crate::agent::{ContextReport, Window};
+use crate::desk::{Listing, Offer};
 
 #[test]
 fn the_sessions() {
@@ -9,8 +10,8 @@ fn the_sessions() {
         title: title.into(),
     };
     assert_eq!(
-        sessions(&[line("a1", "fix it"), line("b2", "try")], "b2"),
-        "  a1  2 h ago  fix it\n* b2  2 h ago  try"
+        sessions(&[line("a1", "fix it\r* c3"), line("b2", "try")], "b2"),
+        "  a1  2 h ago  fix it * c3\n* b2  2 h ago  try"
     );
     assert_eq!(sessions(&[], "x"), "No sessions are saved in this workspace.");
 }
@@ -25,8 +26,8 @@ fn the_tools() {
 fn the_context() {
     let report = ContextReport {
         tokens: 12_000,
-        window: Some(128_000),
-        window_origin: "built-in table".into(),
+        window: Window { tokens: Some(128_000), origin: "built-in table".into() },
+        assumed: 128_000,
         compact_at: Some(102_400),
         parts: vec![("system prompt".into(), 900), ("tools".into(), 1_200)],
     };
@@ -35,6 +36,25 @@ fn the_context() {
         "12k of 128k tokens in use, 9 % (built-in table)\n\
          older messages are summarised at 102k\n  system prompt  900\n  tools          1.2k"
     );
-    let unknown = ContextReport { tokens: 12, ..ContextReport::default() };
-    assert_eq!(context(&unknown), "12 tokens in use; the model's window is not known");
+    let unknown = ContextReport { tokens: 12, assumed: 32_000, ..ContextReport::default() };
+    let expected = "12 tokens in use; the model's window is not known (assumed 32k; set it with \
+                    --context-window)";
+    assert_eq!(context(&unknown), expected);
+}
+
+#[test]
+fn the_models() {
+    let price = crate::client::profile::models::find("openai", "gpt-6-luna").map(|m| m.price);
+    let offers = vec![
+        Offer { loaded: true, ..Offer::new("ollama", "qwen") },
+        Offer { window: Some(272_000), price, ..Offer::new("openai", "gpt-6-luna") },
+    ];
+    let listing = Listing { offers, notes: vec!["ollama lists nothing: no answer".to_owned()] };
+    let now = ("ollama".to_owned(), "qwen".to_owned());
+    let expected = "qwen (ollama)
+  1 * qwen                   ?  loaded
+  2   openai/gpt-6-luna   272k  $0.1 in, $0.5 out
+ollama lists nothing: no answer
+/model NUMBER or /model NAME switches; prices are per million tokens";
+    assert_eq!(models(&listing, &now), expected);
 }

@@ -3,9 +3,10 @@ use std::fs;
 use super::*;
 use crate::client::profile::GENERIC;
 use crate::event::{
-    AssistantMessage, Author, Event, FileChange, ToolResult, ToolStarted, UserMessage,
+    AssistantMessage, Author, Ending, Event, FileChange, ModelChanged, ToolResult, ToolStarted,
+    TurnFinished, UserMessage,
 };
-use crate::message::{Reply, ToolCall};
+use crate::message::{Reply, ToolCall, Usage};
 use crate::session::store::Store;
 use crate::session::{Session, log};
 
@@ -80,6 +81,24 @@ fn events() -> Vec<Event> {
     ]
 }
 
+fn switch(model: &str, effort: Option<&str>) -> Event {
+    Event::ModelChanged(ModelChanged {
+        provider: "p".into(),
+        model: model.into(),
+        effort: effort.map(str::to_owned),
+    })
+}
+
+fn finished() -> Event {
+    Event::TurnFinished(TurnFinished {
+        turn: 3,
+        ending: Ending::Completed,
+        steps: 1,
+        usage: Usage::default(),
+        detail: String::new(),
+    })
+}
+
 /// What a session's file says: its state's messages, open calls and changes.
 fn told(path: &Path) -> (String, Vec<String>, usize) {
     let mut state = State::new(&GENERIC);
@@ -144,11 +163,11 @@ fn a_session_whose_file_is_taken_away_goes_on_whole() {
 #[test]
 fn a_state_told_again_is_the_same_history() {
     let mut events = events();
+    events.insert(2, switch("m", Some("high")));
+    events.extend([user(3, "which leaves calls open"), reply(1, "yes", &[]), finished()]);
+    events.push(switch("other", None));
     let mut last = State::new(&GENERIC);
-    for cut in 0..=events.len() {
-        if cut == events.len() {
-            events.push(user(3, "which leaves calls open"));
-        }
+    for cut in 0..events.len() {
         let mut state = State::new(&GENERIC);
         for (index, event) in events.iter().take(cut + 1).enumerate() {
             let record = Record { seq: index as u64 + 1, at: String::new(), event: event.clone() };
@@ -159,7 +178,8 @@ fn a_state_told_again_is_the_same_history() {
         last = state.renewed(records);
         assert_eq!(told_by(&last), told_by(&state), "after {} events", cut + 1);
         assert_eq!((last.turn, last.step), (state.turn, state.step));
-        assert_eq!(last.requests, state.requests);
+        assert_eq!((&last.requests, &last.model), (&state.requests, &state.model));
+        assert_eq!(last.turn_open, state.turn_open);
     }
     assert!(told_by(&last).0.contains("outcome unknown"), "{:?}", told_by(&last));
 }

@@ -4,7 +4,7 @@
 //! be undone. What a compaction took out of the history is not in it, and files count as unread.
 //! Positions stay, so that events which refer to others still mean the same.
 
-use super::{Open, State, lost};
+use super::{Entry, Open, Speaker, State, lost};
 use crate::client::request::Message;
 use crate::event::{
     AssistantMessage, Author, Ending, Event, ModelChanged, Record, SystemPrompt, ToolResult,
@@ -30,8 +30,12 @@ impl State {
             let system = SystemPrompt { content: self.system.clone() };
             retelling.events.push((1, Event::SystemPrompt(system)));
         }
+        let (model, switched) = self.model_left();
+        if let Some(model) = model.clone().filter(|_| !switched) {
+            retelling.events.push((1, Event::ModelChanged(model)));
+        }
         for entry in &self.history {
-            retelling.message(entry.seq, &entry.message);
+            retelling.message(entry);
         }
         if let Some(open) = &self.open {
             retelling.open(open);
@@ -39,20 +43,36 @@ impl State {
         let changes = self.changes.iter().map(|(seq, c)| (*seq, Event::FileChange(c.clone())));
         retelling.events.extend(changes);
         retelling.end();
+        if let Some(model) = model.filter(|_| switched) {
+            retelling.events.push((self.seq, Event::ModelChanged(model)));
+        }
         numbered(retelling.events, at)
     }
 }
 
+impl State {
+    /// The model where no reply tells it: switched to since the last one, or with an effort.
+    fn model_left(&self) -> (Option<ModelChanged>, bool) {
+        let told = self.model.as_ref().zip(self.speaker.as_deref());
+        let switched = told.is_none_or(|(model, Speaker { provider, model: name })| {
+            (&model.provider, &model.model) != (provider, name)
+        });
+        let left = self.model.clone().filter(|model| switched || model.effort.is_some());
+        (left, switched)
+    }
+}
+
 impl Retelling<'_> {
-    fn message(&mut self, seq: u64, message: &Message) {
-        let event = match message {
+    fn message(&mut self, entry: &Entry) {
+        let seq = entry.seq;
+        let event = match &entry.message {
             Message::User(content) => self.user(seq, content),
             Message::Summary(content) => Event::UserMessage(UserMessage {
                 turn: self.turn,
                 content: content.clone(),
                 author: Author::Xsh,
             }),
-            Message::Assistant(reply) => self.reply(reply),
+            Message::Assistant(reply) => self.reply(reply, entry.by.as_deref()),
             Message::Tool { call_id, content, .. } if content == lost(true) => {
                 let (call_id, name) = (call_id.clone(), String::new());
                 Event::ToolStarted(ToolStarted { call_id, name })
@@ -74,9 +94,10 @@ impl Retelling<'_> {
         Event::UserMessage(UserMessage { turn: self.turn, content: content.to_owned(), author })
     }
 
-    fn reply(&mut self, reply: &Reply) -> Event {
+    fn reply(&mut self, reply: &Reply, by: Option<&Speaker>) -> Event {
         self.step += 1;
-        let ModelChanged { provider, model } = self.state.model.clone().unwrap_or_default();
+        let (provider, model) =
+            by.map(|by| (by.provider.clone(), by.model.clone())).unwrap_or_default();
         Event::AssistantMessage(AssistantMessage {
             turn: self.turn,
             step: self.step,
@@ -88,7 +109,7 @@ impl Retelling<'_> {
     }
 
     fn open(&mut self, open: &Open) {
-        let event = self.reply(&open.reply);
+        let event = self.reply(&open.reply, Some(&open.by));
         self.events.push((open.seq, event));
         for (call, state) in open.reply.tool_calls.iter().zip(&open.calls) {
             if state.started {
@@ -111,7 +132,8 @@ impl Retelling<'_> {
                 usage: state.turn_usage,
                 detail: String::new(),
             };
-            self.events.push((state.seq, Event::TurnFinished(finished)));
+            let last = state.history.last().map_or(1, |entry| entry.seq);
+            self.events.push((last, Event::TurnFinished(finished)));
         }
     }
 }

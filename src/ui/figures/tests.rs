@@ -48,7 +48,7 @@ fn the_line_after_a_turn() {
     summary.window = None;
     summary.steps = 1;
     summary.usage = Usage { cost: Some(1.5), ..Usage::default() };
-    assert_eq!(usage(&summary), "1 step · 0 in · 0 out · context 12k · 14 s · $1.50");
+    assert_eq!(usage(&summary), "1 step · 0 in · 0 out · context 12k of ~128k · 14 s · $1.50");
 }
 
 #[test]
@@ -57,11 +57,7 @@ fn every_ending_has_its_words_and_code() {
         (Ending::Completed, None, Exit::Done),
         (Ending::Cancelled, Some("error: interrupted: why"), Exit::Interrupted),
         (Ending::StepLimit, Some("error: stopped at the step limit: why"), Exit::Limit),
-        (
-            Ending::Repeating,
-            Some("error: stopped: the model repeats the same calls: why"),
-            Exit::Limit,
-        ),
+        (Ending::Repeating, Some("error: stopped: the model gets nowhere: why"), Exit::Limit),
         (Ending::Empty, Some("error: the model gave no answer: why"), Exit::Failed),
         (Ending::Refused, Some("error: the provider withheld the answer: why"), Exit::Failed),
         (Ending::Error, Some("error: the turn failed: why"), Exit::Failed),

@@ -30,6 +30,18 @@ fn the_answer_alone_is_on_stdout() {
 }
 
 #[test]
+fn a_call_is_one_line_of_bounded_length() {
+    let calls = [
+        script::tool("c1", &"n".repeat(1_000_000), ""),
+        script::tool("c2", "shell", &"echo one\n".repeat(100_000)),
+    ];
+    let updates = calls.map(|tool| script::finished(tool, "", true, ("failed", None)));
+    let (_, err) = shown(&updates, PlainOptions::default());
+    assert_eq!(err.lines().count(), 2);
+    assert!(err.len() < 1_000 && err.contains("…  failed\n"), "{err}");
+}
+
+#[test]
 fn verbose_adds_the_figures() {
     let options = PlainOptions { verbose: true, terminal: false };
     let (out, err) = shown(&script::turn(), options);

@@ -346,7 +346,7 @@ impl Running {
         self.child.wait().expect("xsh is waited for");
     }
 
-    /// What has come out on stdout so far.
+    /// What has come out so far.
     pub fn stdout_so_far(&self) -> String {
         self.stdout.text()
     }
