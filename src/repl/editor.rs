@@ -132,9 +132,10 @@ impl Editor {
 }
 
 impl Drop for Editor {
-    /// Leaves the terminal as it was found, also in the middle of a read.
+    /// Leaves the terminal as it was found, also in the middle of a read, or after one that began
+    /// while the terminal was quiet and left it so.
     fn drop(&mut self) {
-        if self.pending.is_some() {
+        if self.rich || self.pending.is_some() {
             self.tty.restore();
         }
     }

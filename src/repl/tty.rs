@@ -24,10 +24,9 @@ impl Tty {
     /// Puts the terminal back as it was found, whatever the line editor was doing.
     pub fn restore(&self) {
         let Some(original) = &self.original else { return };
-        let now = tcgetattr(io::stdin()).ok();
-        let left_raw = now.is_some_and(|now| now.local_modes != original.local_modes);
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
-        if left_raw {
+        let modes = |tty: &Termios| (tty.local_modes, tty.input_modes, tty.output_modes);
+        if tcgetattr(io::stdin()).is_ok_and(|now| modes(&now) != modes(original)) {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
             let mut out = io::stdout();
             let _ = out.write_all(b"\x1b[?2004l\r\n").and_then(|()| out.flush());
         }

@@ -74,7 +74,7 @@ impl Repeats {
     /// What to do now. Telling happens once per circle.
     pub fn verdict(&mut self) -> Verdict {
         let rounds = (1..=MAX_CYCLE).map(|cycle| self.rounds(cycle)).max().unwrap_or(0);
-        let in_circles = rounds >= self.stop_at.div_ceil(2);
+        let in_circles = rounds >= self.stop_at.div_ceil(2).max(FEWEST_REPEATS);
         let told = std::mem::replace(&mut self.told, in_circles);
         match self.failures {
             _ if rounds >= self.stop_at => Verdict::Stop(Rut::Circle, rounds),

@@ -30,10 +30,6 @@ impl State {
             let system = SystemPrompt { content: self.system.clone() };
             retelling.events.push((1, Event::SystemPrompt(system)));
         }
-        let (model, switched) = self.model_left();
-        if let Some(model) = model.clone().filter(|_| !switched) {
-            retelling.events.push((1, Event::ModelChanged(model)));
-        }
         for entry in &self.history {
             retelling.message(entry);
         }
@@ -43,22 +39,23 @@ impl State {
         let changes = self.changes.iter().map(|(seq, c)| (*seq, Event::FileChange(c.clone())));
         retelling.events.extend(changes);
         retelling.end();
-        if let Some(model) = model.filter(|_| switched) {
-            retelling.events.push((self.seq, Event::ModelChanged(model)));
+        let mut records = numbered(retelling.events, at);
+        if let Some(model) = self.model_left() {
+            let (place, seq) = last_gap(&records, self.seq);
+            let event = Event::ModelChanged(model);
+            records.insert(place, Record { seq, at: at.to_owned(), event });
         }
-        numbered(retelling.events, at)
+        records
     }
-}
 
-impl State {
     /// The model where no reply tells it: switched to since the last one, or with an effort.
-    fn model_left(&self) -> (Option<ModelChanged>, bool) {
-        let told = self.model.as_ref().zip(self.speaker.as_deref());
-        let switched = told.is_none_or(|(model, Speaker { provider, model: name })| {
-            (&model.provider, &model.model) != (provider, name)
-        });
-        let left = self.model.clone().filter(|model| switched || model.effort.is_some());
-        (left, switched)
+    fn model_left(&self) -> Option<ModelChanged> {
+        let model = self.model.as_ref()?;
+        let in_history = || self.history.iter().rev().find_map(|entry| entry.by.as_deref());
+        let last = self.open.as_ref().map(|open| &*open.by).or_else(in_history);
+        let told =
+            last.is_some_and(|by| (&by.provider, &by.model) == (&model.provider, &model.model));
+        (!told || model.effort.is_some()).then(|| model.clone())
     }
 }
 
@@ -155,4 +152,18 @@ fn numbered(mut events: Vec<(u64, Event)>, at: &str) -> Vec<Record> {
         Record { seq: last, at: at.to_owned(), event }
     };
     events.into_iter().map(number).collect()
+}
+
+/// The last free position up to `end`, and its place among the records. The event that it is for
+/// had one of its own, so there is one.
+fn last_gap(records: &[Record], end: u64) -> (usize, u64) {
+    let (mut place, mut free) = (records.len(), end);
+    for record in records.iter().rev().take_while(|record| record.seq > 1) {
+        if record.seq < free {
+            break;
+        }
+        free = record.seq - 1;
+        place -= 1;
+    }
+    (place, free)
 }

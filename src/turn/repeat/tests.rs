@@ -62,9 +62,9 @@ fn several_calls_in_a_reply_count_together() {
 #[test]
 fn the_limit_is_the_users() {
     check_with(2, "ab", "..");
-    check_with(2, "aa", "TS");
+    check_with(2, "aa", ".S");
     check_with(3, "aaa", ".TS");
-    check_with(1, "aa", "TS");
+    check_with(1, "aa", ".S");
     check_with(12, "aaaaaaaaaaaa", ".....T.....S");
 }
 
