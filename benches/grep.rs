@@ -4,20 +4,18 @@
 //! `rg` is on the PATH lets it do the same. The files are warm in both cases; `rg`'s time holds the
 //! start of its process.
 
-#![expect(clippy::unwrap_used, reason = "a bench may stop at the first fault")]
-#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use xsh::event::FileChange;
 use xsh::tools::grep::Grep;
 use xsh::tools::paths::Workspace;
 use xsh::tools::{Journal, Tool, ToolContext};
+
+use super::support::{repeat, time, times};
 
 const FOLDERS: usize = 400;
 const FILES: usize = 50;
@@ -38,36 +36,18 @@ impl Journal for NoJournal {
     }
 }
 
-fn main() {
-    // The harness of `cargo test --benches` only asks whether this builds and starts.
-    if std::env::args().any(|arg| arg == "--test") {
-        return;
-    }
+pub(crate) fn run() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     build(&root);
     let workspace = Workspace { root: root.clone(), extra: Vec::new() };
-    println!("{} files, {LINES} lines each, best and median of {ROUNDS}", FOLDERS * FILES);
     for (name, pattern) in PATTERNS {
-        let (best, median) = measure(|| search(&workspace, pattern));
-        println!("{name:22} xsh {best:>10.1?} {median:>10.1?}   {}", search(&workspace, pattern));
+        let own = repeat(ROUNDS, || time(|| search(&workspace, pattern)));
+        times(&format!("grep: {} files for {name}", FOLDERS * FILES), "rg", own);
         if rg(&root, pattern) {
-            let (best, median) = measure(|| rg(&root, pattern));
-            println!("{:22} rg  {best:>10.1?} {median:>10.1?}", "");
+            times("  the same by rg", "", repeat(ROUNDS, || time(|| rg(&root, pattern))));
         }
     }
-}
-
-fn measure<T>(mut work: impl FnMut() -> T) -> (Duration, Duration) {
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            std::hint::black_box(work());
-            start.elapsed()
-        })
-        .collect();
-    times.sort();
-    (*times.first().unwrap(), *times.get(ROUNDS / 2).unwrap())
 }
 
 /// The tool's few words about what it found.
@@ -75,12 +55,14 @@ fn search(workspace: &Workspace, pattern: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = ToolContext {
         workspace,
+        session_id: "",
         call_id: "bench",
         known: &BTreeMap::new(),
         cancel: &CancellationToken::new(),
         journal: &NoJournal,
         output_dir: &workspace.root,
         hidden_env: &[],
+        jobs: &xsh::jobs::Jobs::default(),
         runtime: runtime.handle(),
     };
     let args = serde_json::json!({ "pattern": pattern });
@@ -90,7 +72,6 @@ fn search(workspace: &Workspace, pattern: &str) -> String {
 }
 
 /// The same search by `rg`; false where there is none.
-#[expect(clippy::disallowed_methods, reason = "it is what this is measured against")]
 fn rg(root: &Path, pattern: &str) -> bool {
     let command = std::process::Command::new("rg")
         .args(["--hidden", "--line-number", "--no-mmap", "--regexp", pattern])

@@ -3,6 +3,7 @@
 //! The driver that headless runs and the REPL share. It owns the session and the model, and tells
 //! what happens as [`Update`]s; questions to the user go out as [`Question`]s.
 
+mod background;
 mod mind;
 mod rewind;
 mod window;
@@ -20,6 +21,7 @@ use crate::client::retry::RetryPolicy;
 use crate::compact::{self, Wish, plan::Budget};
 use crate::error::Error;
 use crate::event::{Compaction, Event, SystemPrompt, Trigger};
+use crate::jobs::Jobs;
 use crate::mask::Masks;
 use crate::policy::Mode;
 use crate::session::log::LogError;
@@ -122,6 +124,8 @@ pub struct Agent {
     pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) store: Store,
+    /// What runs in the background of this session.
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) options: Options,
     /// Tools that the user has allowed for the rest of the session.
     pub(crate) always: BTreeSet<String>,
@@ -243,7 +247,7 @@ impl Agent {
 
     /// The last chance to write what could not be written when it happened. An error says how much
     /// is lost with the end of the program.
-    pub fn close(&mut self) -> Result<(), Error> {
+    pub fn save_rest(&mut self) -> Result<(), Error> {
         if !self.session.has_backlog() {
             return Ok(());
         }
@@ -255,8 +259,9 @@ impl Agent {
         })
     }
 
-    /// Goes on with this session, as the model in use reads it.
+    /// Goes on with this session, as the model in use reads it. The jobs of the one before end.
     pub(crate) fn take_session(&mut self, session: Session) {
+        self.leave_jobs();
         self.session = session;
         self.read_as_model();
     }

@@ -16,9 +16,10 @@ use crate::client::discover::{self, Server};
 use crate::client::profile::Effort;
 use crate::client::profile::models::{self, Price};
 use crate::config::resolve::{self, World};
-use crate::config::{Choice, Config, Endpoint, Here, Origin};
+use crate::config::{Choice, Config, Endpoint, Here, Origin, Setting};
 use crate::error::Error;
 use crate::event::ModelChanged;
+use crate::update::Update;
 
 /// How long the provider in use may take to list its models.
 const LIST_WITHIN: Duration = Duration::from_secs(3);
@@ -82,9 +83,7 @@ impl Desk {
             Some(offer) => self.taken(&offer)?,
             None => self.named(self.place(now), name)?,
         };
-        let mind = connect::mind(&config, &self.args)?;
-        self.places.extend(config.endpoint.map(|place| (place.provider.value.clone(), place)));
-        Ok(mind)
+        self.reach(config)
     }
 
     /// The offer that a number or a name of the last list means.
@@ -122,6 +121,8 @@ impl Desk {
         if let Some(window) = offer.window {
             config.learn_window(window);
         }
+        let price = offer.price.map(|price| Setting::new(price, Origin::Discovered));
+        config.price = config.price.or(price);
         Ok(config)
     }
 
@@ -139,33 +140,37 @@ impl Desk {
 
     /// The model to go on with in a session that another one may have answered last, and what to
     /// tell about it. What is said today wins; where nothing is said, the session's model goes on.
-    pub fn mind_for(&mut self, recorded: &ModelChanged) -> Result<(Mind, Option<String>), Error> {
+    pub fn mind_for(&mut self, recorded: &ModelChanged) -> Result<(Mind, Option<Update>), Error> {
         let ModelChanged { provider, model, .. } = recorded;
         let last = format!("{model} ({provider})");
+        let is_last = |mind: &Mind| mind.name == *model && mind.provider == *provider;
         if let Some(origin) = self.said(provider) {
             let mind = self.home()?;
-            let same = mind.name == *model && mind.provider == *provider;
             let note = format!("{last} answered here last; now it is {}, by {origin}", mind.name);
-            return Ok((mind, (!same).then_some(note)));
+            let told = (!is_last(&mind)).then_some(Update::Note(note));
+            return Ok((mind, told));
         }
-        match self.named(None, &format!("{provider}/{model}")).and_then(|c| {
-            let mind = connect::mind(&c, &self.args)?;
-            Ok((c.endpoint, mind))
-        }) {
-            Ok((place, mind)) => {
-                self.places.extend(place.map(|place| (provider.clone(), place)));
-                let usual = self
-                    .home
-                    .ready()
-                    .is_ok_and(|(e, m)| e.provider.value == *provider && m.value == *model);
-                Ok((mind, (!usual).then(|| format!("going on with {last}, as in this session"))))
+        let found = self.named(None, &format!("{provider}/{model}"));
+        match found.and_then(|config| self.reach(config)) {
+            Ok(mind) => {
+                let usual = self.home().is_ok_and(|home| is_last(&home));
+                let note = format!("going on with {last}, as in this session");
+                Ok((mind, (!usual).then_some(Update::Note(note))))
             }
             Err(error) => {
                 let mind = self.home()?;
-                let note = format!("{last} answered here last, but: {}", error.what);
-                Ok((mind, Some(note)))
+                let name = &mind.name;
+                let note = format!("{last} answered here last; now it is {name}: {}", error.what);
+                Ok((mind, Some(Update::Warning(note))))
             }
         }
+    }
+
+    /// The model of a configuration, whose endpoint is known from here on.
+    fn reach(&mut self, config: Config) -> Result<Mind, Error> {
+        let mind = connect::mind(&config, &self.args)?;
+        self.places.extend(config.endpoint.map(|place| (place.provider.value.clone(), place)));
+        Ok(mind)
     }
 
     /// What was said today about the model, if anything was. An endpoint alone does not decide the
@@ -174,11 +179,7 @@ impl Desk {
         let is_said = |origin: &Origin| match origin {
             Origin::Flag(_) | Origin::Project(_) | Origin::User(_) => true,
             Origin::Environment(name) => name.starts_with("XSH_"),
-            Origin::Preset(_)
-            | Origin::Typed
-            | Origin::Session
-            | Origin::Discovered
-            | Origin::Default => false,
+            Origin::Preset(_) | Origin::Typed | Origin::Discovered | Origin::Default => false,
         };
         let model = self.home.model.as_ref().map(|model| &model.origin);
         let place = self.home.endpoint.as_ref().filter(|e| e.provider.value != provider);
@@ -321,7 +322,7 @@ impl Offer {
         let known = models::find(provider, &listed.id);
         Self {
             window: listed.window.or(known.map(|known| known.window)),
-            price: known.map(|known| known.price),
+            price: known.map(|known| known.price).or(listed.price),
             loaded: listed.loaded,
             place: Some(place.clone()),
             ..Self::new(provider, &listed.id)

@@ -56,7 +56,9 @@ pub enum Decision {
 pub fn decide(mode: Mode, effect: &Effect, always: bool) -> Decision {
     match (mode, effect) {
         (_, Effect::Read) | (Mode::Auto | Mode::Full, _) => Decision::Allow,
-        (Mode::Plan, Effect::Write(_) | Effect::Exec(_)) => Decision::Deny(
+        // What may be ended was allowed to begin.
+        (Mode::Ask, Effect::Stop) => Decision::Allow,
+        (Mode::Plan, Effect::Write(_) | Effect::Exec(_) | Effect::Stop) => Decision::Deny(
             "xsh is in plan mode: nothing may be changed or run. Describe what you would do.",
         ),
         (Mode::Ask, Effect::Write(_) | Effect::Exec(_)) if always => Decision::Allow,
@@ -89,6 +91,8 @@ mod tests {
                     None => assert!(matches!(decision, Decision::Deny(_)), "{mode:?} {effect:?}"),
                 }
             }
+            let stop = decide(mode, &Effect::Stop, always);
+            assert_eq!(stop == Allow, mode != Mode::Plan, "{mode:?} stop");
         }
     }
 }

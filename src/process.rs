@@ -8,14 +8,15 @@
 //! What the command's processes are is found in three ways, all without `unsafe`: its process group,
 //! its session, and a mark in the environment that children inherit (read from `/proc`, see
 //! [`kin`]). The limits of that: a process that leaves the session *and* clears its environment
-//! *and* whose parent has exited is not found; where there is no `/proc`, only the group is ended;
-//! and if this program itself is killed with SIGKILL, its commands go on. Without a `setsid` program
-//! the command keeps the terminal as a background group, so that reading from it stops the command
-//! until the time limit.
+//! *and* whose parent has exited is not found; where there is no `/proc`, only the group is ended.
+//! Without a `setsid` program the command keeps the terminal as a background group, so that reading
+//! from it stops the command until the time limit. If this program itself is killed, a watcher ends
+//! its commands (see [`watch`]).
 //!
 //! It does not decide what may run and does not confine it: policy and sandbox come before.
 
 mod kin;
+mod watch;
 
 use std::ffi::OsString;
 use std::io;
@@ -31,12 +32,15 @@ use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use kin::Tree;
+use watch::Watched;
 
-/// From the polite signal to the one that cannot be refused, after the time limit.
+/// From the polite signal to the one that cannot be refused, after the time limit and for a job
+/// that is no longer wanted.
 const LIMIT_GRACE: Duration = Duration::from_secs(2);
 
 /// The same after a cancel, which has to be over within a second.
@@ -134,7 +138,12 @@ pub enum Stopped {
     Limit(Duration),
     /// The user interrupted.
     Cancelled,
+    /// Whoever started it in the background has had enough of it.
+    Asked,
 }
+
+/// Where the output of a command goes, piece by piece.
+pub type Sink<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
 /// The shell that commands are written for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,13 +185,26 @@ pub fn shield() {
 pub async fn run(
     spec: &CommandSpec<'_>,
     cancel: &CancellationToken,
-    sink: &mut dyn FnMut(&[u8]),
+    sink: Sink<'_>,
 ) -> Result<Ended, String> {
+    run_until(spec, &CancellationToken::new(), cancel, sink).await
+}
+
+/// Likewise, for a command in the background: `stop` ends it with the patience of a time limit,
+/// `cancel` without.
+pub async fn run_until(
+    spec: &CommandSpec<'_>,
+    stop: &CancellationToken,
+    cancel: &CancellationToken,
+    sink: Sink<'_>,
+) -> Result<Ended, String> {
+    watch::ready();
     let (child, reader, mark) = start(spec).map_err(|error| not_started(spec, &error))?;
+    let _watched = Watched::new(child.id());
     let tree = Tree::new(child.id().and_then(as_pid), mark);
     let output = Output { reader, open: true, buffer: vec![0; CHUNK] };
     let mut running = Running { child, tree, output, started: Instant::now() };
-    let (exit, stopped) = running.watch(spec.limit, cancel, sink).await;
+    let (exit, stopped) = running.watch(spec.limit, stop, cancel, sink).await;
     let took = running.started.elapsed();
     let left_over = running.clear(stopped, sink).await;
     Ok(Ended { exit, stopped, left_over, took })
@@ -209,8 +231,9 @@ impl Running {
     async fn watch(
         &mut self,
         limit: Option<Duration>,
+        stop: &CancellationToken,
         cancel: &CancellationToken,
-        sink: &mut dyn FnMut(&[u8]),
+        sink: Sink<'_>,
     ) -> (Exit, Option<Stopped>) {
         let mut phase = Phase::Free;
         let mut stopped = None;
@@ -223,6 +246,7 @@ impl Running {
                 }
                 () = self.output.read(sink), if self.output.open => continue,
                 () = cancel.cancelled(), if !hurried => Stopped::Cancelled,
+                () = stop.cancelled(), if stopped.is_none() => Stopped::Asked,
                 () = at(deadline) => Stopped::Limit(limit.unwrap_or_default()),
             };
             hurried |= why == Stopped::Cancelled;
@@ -234,24 +258,22 @@ impl Running {
                     (Phase::Asked, Some(Instant::now() + grace))
                 }
                 (Phase::Asked, Stopped::Cancelled) => (Phase::Asked, Some(Instant::now() + grace)),
-                (Phase::Asked, Stopped::Limit(_)) => {
+                (Phase::Asked, Stopped::Limit(_) | Stopped::Asked) => {
                     self.tree.signal(Signal::KILL);
                     (Phase::Killed, Some(Instant::now() + KILL_PATIENCE))
                 }
                 (Phase::Killed, Stopped::Cancelled) => (Phase::Killed, deadline),
-                (Phase::Killed, Stopped::Limit(_)) => return (Exit::Unknown, stopped),
+                (Phase::Killed, Stopped::Limit(_) | Stopped::Asked) => {
+                    return (Exit::Unknown, stopped);
+                }
             };
         }
     }
 
     /// Ends what is left of the command and reads what it still said.
-    async fn clear(
-        &mut self,
-        stopped: Option<Stopped>,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> Vec<String> {
+    async fn clear(&mut self, stopped: Option<Stopped>, sink: Sink<'_>) -> Vec<String> {
         let grace = match stopped {
-            Some(Stopped::Limit(_)) => LIMIT_GRACE,
+            Some(Stopped::Limit(_) | Stopped::Asked) => LIMIT_GRACE,
             Some(Stopped::Cancelled) | None => SWEEP_GRACE,
         };
         if stopped.is_none() {
@@ -273,14 +295,16 @@ struct Output {
 
 impl Output {
     /// Passes on the next bytes, or notes that there are no more. Cancel safe.
-    async fn read(&mut self, sink: &mut dyn FnMut(&[u8])) {
+    async fn read(&mut self, sink: Sink<'_>) {
         let read = self.reader.read(&mut self.buffer).await.unwrap_or(0);
         self.open = read > 0;
         sink(self.buffer.get(..read).unwrap_or_default());
+        // A flood must not keep what runs beside it from its turn.
+        yield_now().await;
     }
 
     /// Reads to the end, to the first silence or for the given time.
-    async fn drain(&mut self, idle: Duration, total: Duration, sink: &mut dyn FnMut(&[u8])) {
+    async fn drain(&mut self, idle: Duration, total: Duration, sink: Sink<'_>) {
         let end = Instant::now() + total;
         while self.open {
             let pause = end.min(Instant::now() + idle);
@@ -302,7 +326,7 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<(Child, pipe::Receiver, String)> 
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let (reader, writer) = io::pipe()?;
     let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-    let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let mark = format!("{}{}", mark_prefix(), COUNT.fetch_add(1, Ordering::Relaxed));
     let mut command = detached(&spec.argv);
     command
         .current_dir(spec.folder)
@@ -317,6 +341,11 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<(Child, pipe::Receiver, String)> 
     }
     // The command object holds a writing end, and goes out of scope here.
     Ok((command.spawn()?, reader, mark))
+}
+
+/// What the marks of all commands of this program begin with.
+fn mark_prefix() -> String {
+    format!("{}-", std::process::id())
 }
 
 /// A command in a session of its own, without a terminal. Making a session in the child itself

@@ -130,6 +130,9 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
         facts.servers = discover::find(config.ollama_host.as_deref()).await;
         choice::adopt_usual(&mut config, &facts.servers);
     }
+    if config.window.is_none() {
+        connect::learn_window(&mut config, args).await;
+    }
     config.warnings = warnings;
     let (text, exit) = doctor::report(&config, &facts);
     out::print(&text).map(|()| exit)
@@ -155,7 +158,11 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     choice::take_usual(&mut start, &ways);
     let screen = headless_screen(args)?;
     let (mut agent, _) = open(start, wires(&screen, None), signals).await?;
-    headless::run(&mut agent, &prompt, signals, &screen).await
+    let done = headless::run(&mut agent, &prompt, signals, &screen).await;
+    if let Some(ended) = agent.close().await {
+        screen.show(Update::Warning(ended));
+    }
+    done
 }
 
 fn headless_screen(args: &Args) -> Result<Handle, Error> {
@@ -185,6 +192,7 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
     screen.show(Update::Note(format!("> {}", demo::PROMPT)));
     let exit = headless::run(&mut agent, demo::PROMPT, signals, &screen).await?;
+    agent.close().await;
     screen.show(Update::Note(demo::farewell(&args.work.directory.unwrap_or_default())));
     Ok(exit)
 }
@@ -214,7 +222,11 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
         Prompt::None | Prompt::Stdin => None,
     };
     let mut shell = Shell { questions, screen, editor, signals, sessions };
-    Ok(repl::run(&mut agent, &mut desk, &mut shell, first).await)
+    let exit = repl::run(&mut agent, &mut desk, &mut shell, first).await;
+    if let Some(ended) = agent.close().await {
+        shell.screen.show(Update::Note(ended));
+    }
+    Ok(exit)
 }
 
 /// The user picks a provider, and keeps it for later if they like. False: they want to end.

@@ -17,7 +17,7 @@ use crate::client::profile::{GENERIC, Profile};
 use crate::client::retry::RetryPolicy;
 use crate::config::environment::Environment;
 use crate::config::resolve::{World, resolve};
-use crate::config::{Config, instructions, load};
+use crate::config::{Config, Origin, instructions, load};
 use crate::demo;
 use crate::desk::Desk;
 use crate::error::Error;
@@ -117,8 +117,11 @@ pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
         agent.restore_effort(Some(effort));
     }
     agent.opened(resumed);
+    if start.config.window.is_some_and(|window| window.origin == Origin::Discovered) {
+        agent.warn_if_little();
+    }
     if let Some(note) = note {
-        agent.show(Update::Note(note));
+        agent.show(note);
     }
     Ok((agent, desk))
 }
@@ -182,6 +185,7 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         build_prompt: prompt_builder(config, &registry),
         registry,
         store: start.store.clone(),
+        jobs: Arc::default(),
         options,
         always: BTreeSet::new(),
         updates: wires.updates,

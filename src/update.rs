@@ -138,6 +138,8 @@ pub struct TurnSummary {
     pub duration: Duration,
     /// The part of it spent waiting for the model.
     pub api_duration: Duration,
+    /// Background jobs that run on.
+    pub jobs: usize,
     /// An action was denied in this turn.
     pub denied: bool,
     /// The final answer's text.

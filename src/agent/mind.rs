@@ -187,22 +187,23 @@ impl Agent {
             Some(tokens) => format!("window {tokens} ({origin})"),
             None => format!("window not known, assumed {}", self.mind.assumed_window()),
         };
-        let mut text = format!("model: {}, {window}", self.mind.title());
+        let mut parts = vec![format!("model: {}, {window}", self.mind.title())];
         if let Room::Made(before, after) = room {
-            text.push_str(&format!("; the history was shortened: {before} → {after} tokens"));
+            parts.push(format!("the history was shortened: {before} → {after} tokens"));
         }
-        let sent = self.session.state.size(self.envelope.tools.len());
         if !self.session.state.history.is_empty() {
-            let cost = self
-                .mind
-                .price
-                .map(|price| price.cost(&Usage { prompt: sent, ..Usage::default() }));
-            let cost = cost.map_or(String::new(), |dollars| format!(", about ${dollars:.4}"));
-            text.push_str(&format!(
-                "; its cache is empty: the next request sends {sent} tokens anew{cost}"
-            ));
+            parts.push(self.tell_cost());
         }
-        text
+        parts.join("; ")
+    }
+
+    /// What it costs that the provider's cache knows nothing of this session.
+    fn tell_cost(&self) -> String {
+        let sent = self.session.state.size(self.envelope.tools.len());
+        let usage = Usage { prompt: sent, ..Usage::default() };
+        let dollars = self.mind.price.map(|price| format!(", about ${:.4}", price.cost(&usage)));
+        let dollars = dollars.unwrap_or_default();
+        format!("its cache is empty: the next request sends {sent} tokens anew{dollars}")
     }
 
     /// `/effort LEVEL`: how hard the model thinks from the next request on; none = as the provider

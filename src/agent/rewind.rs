@@ -44,7 +44,7 @@ impl Agent {
         let conversation = scope != Scope::Files;
         let event = Rewind { to_seq, conversation, files: plan.restore.clone() };
         self.session.propose(Event::Rewind(event)).map_err(|error| log_error(&error))?;
-        let failed = rewind::restore(&plan.restore, blobs.as_deref());
+        let failed = rewind::restore(&self.session.header.id, &plan.restore, blobs.as_deref());
         let restored = plan.restore.len() - failed.len();
         let left = [plan.leave, failed].concat();
         Ok(report(scope, &said, restored, &left))

@@ -11,11 +11,14 @@ use tokio::task::JoinSet;
 
 use super::{Agent, Mind};
 use crate::client::classify::ProviderError;
+use crate::client::discover::listing::Listed;
 use crate::message::Usage;
 use crate::update::Update;
 
 /// A smaller figure in an overflow error is not the window.
 const SMALLEST: u64 = 1_000;
+/// A window below this is soon full of files.
+const LITTLE: u64 = 16_000;
 /// A request below this many tokens says nothing about a server that cuts.
 const CUT_FROM: u64 = 3_000;
 
@@ -28,8 +31,9 @@ pub struct Window {
     pub origin: String,
 }
 
-/// Asks for a window, in tokens.
-pub type Probe = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Option<u64>> + Send>> + Send + Sync>;
+/// Asks what the server tells of the model.
+pub type Probe =
+    Box<dyn Fn() -> Pin<Box<dyn Future<Output = Option<Listed>> + Send>> + Send + Sync>;
 
 /// What was found out about windows while the program runs.
 #[derive(Default)]
@@ -38,7 +42,7 @@ pub(crate) struct Windows {
     known: BTreeMap<(String, String), Window>,
     /// How often the server in use was asked.
     asked: u8,
-    answers: JoinSet<Option<u64>>,
+    answers: JoinSet<Option<Listed>>,
     /// The user has been warned that the server drops a part of what it is sent.
     warned_of_cut: bool,
 }
@@ -101,10 +105,28 @@ impl Agent {
     /// Takes over what has come back.
     pub(crate) fn take_window(&mut self) {
         while let Some(answer) = self.windows.answers.try_join_next() {
-            if let (Ok(Some(tokens)), None) = (answer, self.mind.window.tokens) {
-                let origin = "told by the server".to_owned();
-                self.mind.window = Window { tokens: Some(tokens), origin };
+            if let Ok(Some(told)) = answer {
+                self.mind.price = self.mind.price.or(told.price);
+                self.take_told_window(told.window);
             }
+        }
+    }
+
+    fn take_told_window(&mut self, told: Option<u64>) {
+        let (Some(tokens), None) = (told, self.mind.window.tokens) else { return };
+        let origin = "told by the server".to_owned();
+        self.mind.window = Window { tokens: Some(tokens), origin };
+        self.warn_if_little();
+    }
+
+    /// Warns of a window that a server has set too small, as some do if they are not told.
+    pub fn warn_if_little(&self) {
+        if let Some(tokens) = self.mind.window.tokens.filter(|&tokens| tokens < LITTLE) {
+            self.show(Update::Warning(format!(
+                "the server gives {} a window of {tokens} tokens, which is little for this work; \
+                 raise its context length (Ollama: OLLAMA_CONTEXT_LENGTH)",
+                self.mind.name
+            )));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Asks a provider how large a model's context window is.
+//! Asks a provider how large a model's context window is, and what it costs.
 //!
 //! The listing of models tells it at about half of the hosted providers. A local server's listing
 //! often tells what the model could do, not what is loaded, so its own paths are asked as well.
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::discover::listing::{self, Listed};
 use super::http::Link;
 
-/// What the endpoint tells of this model's window, in tokens. `details` are further paths, see
-/// [`Profile::details`](super::profile::Profile::details). Silence and errors mean that it is not
+/// What the endpoint tells of this model. `details` are further paths, see
+/// [`Profile::details`](super::profile::Profile::details). Silence and errors mean that nothing is
 /// told.
-pub async fn ask(link: &Link, details: &[&str], model: &str) -> Option<u64> {
+pub async fn ask(link: &Link, details: &[&str], model: &str) -> Option<Listed> {
     let base = link.base_url();
     let list = link.get(&format!("{base}/models")).await.ok();
     let mut models = list.and_then(|list| listing::parse(&list).ok()).unwrap_or_default();
@@ -26,7 +26,7 @@ pub async fn ask(link: &Link, details: &[&str], model: &str) -> Option<u64> {
             listing::refine(&mut models, &details);
         }
     }
-    window_of(&models, model, !details.is_empty())
+    pick(&models, model, !details.is_empty()).cloned()
 }
 
 /// The server of an endpoint.
@@ -36,10 +36,10 @@ fn root(base_url: &str) -> &str {
 }
 
 /// A local server with one model serves it under any name.
-fn window_of(models: &[Listed], model: &str, local: bool) -> Option<u64> {
+fn pick<'a>(models: &'a [Listed], model: &str, local: bool) -> Option<&'a Listed> {
     let named = models.iter().find(|listed| listing::is_same(&listed.id, model));
     let only = models.first().filter(|_| local && models.len() == 1);
-    named.or(only)?.window
+    named.or(only)
 }
 
 #[cfg(test)]

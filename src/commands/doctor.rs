@@ -75,6 +75,11 @@ fn endpoint(page: &mut Page, config: &Config) {
         }
         None => page.line("endpoint", "none configured or found"),
     }
+    let others = config.choices.iter().skip(1).map(|choice| choice.provider.as_str());
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        page.line("also usable", others.join(", "));
+    }
     let model = config.model.as_ref().map(|s| (&s.value, &s.origin));
     page.optional("model", model, "none");
     let window = config.window.as_ref().map(|s| (tokens(s.value), &s.origin));

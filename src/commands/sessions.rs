@@ -110,7 +110,9 @@ fn event(text: &mut String, record: &Record) {
             writeln!(text, "\n— compacted: {before} → {after} tokens")
         }
         Event::ModelChanged(model) => {
-            writeln!(text, "\n— model: {}/{}", model.provider, model.model)
+            let effort = model.effort.as_ref().map(|effort| format!(", effort {effort}"));
+            let effort = effort.unwrap_or_default();
+            writeln!(text, "\n— model: {}/{}{effort}", model.provider, model.model)
         }
         Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
         Event::Rewind(rewind) => {

@@ -37,6 +37,12 @@ pub fn host(url: &str) -> Option<String> {
     Url::parse(url).ok()?.host_str().map(str::to_owned)
 }
 
+/// Host and port of a URL.
+pub fn authority(url: &str) -> Option<(String, u16)> {
+    let url = Url::parse(url).ok()?;
+    Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
+}
+
 /// True for an endpoint on this machine.
 pub fn is_loopback(url: &str) -> bool {
     host(url).is_some_and(|host| profile::is_loopback(&host))

@@ -33,13 +33,12 @@ fn edited(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
         let value = toml::Value::String((*value).to_owned()).to_string();
         let table = DeTable::parse(&text).map_err(|error| error.message().to_owned())?;
         let place = table.get_ref().iter().find(|(name, _)| name.get_ref() == *key);
-        match place.map(|(_, value)| value.span()) {
-            Some(span) => text.replace_range(span, &value),
-            None => {
-                // Behind a byte order mark, before everything else: there no table has begun.
-                let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-                text.insert_str(start, &format!("{key} = {value}\n"));
-            }
+        if let Some(span) = place.map(|(_, value)| value.span()) {
+            text.replace_range(span, &value);
+        } else {
+            // Behind a byte order mark, before everything else: there no table has begun.
+            let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+            text.insert_str(start, &format!("{key} = {value}\n"));
         }
     }
     Ok(text)

@@ -44,8 +44,6 @@ pub enum Origin {
     Preset(String),
     /// Typed at the prompt (`/model`).
     Typed,
-    /// What the resumed session used last.
-    Session,
     /// Told by the server itself.
     Discovered,
     /// Nobody said anything.
@@ -61,7 +59,6 @@ impl fmt::Display for Origin {
             Self::User(path) => write!(f, "user {}", path.display()),
             Self::Preset(name) => write!(f, "preset {name}"),
             Self::Typed => f.write_str("/model"),
-            Self::Session => f.write_str("session"),
             Self::Discovered => f.write_str("discovered"),
             Self::Default => f.write_str("default"),
         }

@@ -35,7 +35,8 @@ pub(super) fn switched(
     }
     let model = Setting::new(name.to_owned(), Origin::Typed);
     let Some((provider, rest)) = leads_to(sources, here, &model) else {
-        let now = here.now.ok_or_else(|| Error::usage("which provider?", "none is in use"))?;
+        let now =
+            here.now.ok_or_else(|| Error::usage(format!("no provider is known for {name}"), ""))?;
         return Ok(stay(now, Some(model)));
     };
     let known = [here.now, here.home].into_iter().flatten();

@@ -6,7 +6,7 @@
 //! chose (with `XSH_BASE_URL` set: only to that host), `api_key_env` to the endpoint of its file.
 //! What a project's file says never chooses an endpoint.
 
-use super::endpoint::{host, is_exposed, is_loopback, normalize, ollama_url, owns};
+use super::endpoint::{authority, host, is_exposed, is_loopback, normalize, ollama_url, owns};
 use super::file::{ProviderValues, nearest};
 use super::resolve::{Sources, flag};
 use super::{Choice, Endpoint, Origin, Secret, Setting};
@@ -369,7 +369,7 @@ fn key(sources: &Sources<'_>, place: &Place<'_>) -> Result<Option<Setting<Secret
 
 fn general_key_belongs(sources: &Sources<'_>, place: &Place<'_>) -> bool {
     match sources.env("XSH_BASE_URL") {
-        Some(own) => same_host(&own.value, &place.base_url.value),
+        Some(own) => same_server(&own.value, &place.base_url.value),
         None => place.chosen,
     }
 }
@@ -379,10 +379,10 @@ fn file_key<'a>(sources: &Sources<'a>, place: &Place<'_>) -> Option<&'a str> {
     let values = &sources.user?.values;
     let name = values.api_key_env.as_deref()?;
     let own = match (&values.base_url, &values.provider) {
-        (Some(url), _) => same_host(url, &place.base_url.value),
+        (Some(url), _) => same_server(url, &place.base_url.value),
         (None, Some(provider)) => match find(sources, provider)? {
             Named::Preset(profile) => owns(profile, &place.base_url.value),
-            Named::Section(_, section) => same_host(&section.base_url, &place.base_url.value),
+            Named::Section(_, section) => same_server(&section.base_url, &place.base_url.value),
         },
         (None, None) => place.chosen,
     };
@@ -399,9 +399,10 @@ fn usual_key_names(place: &Place<'_>) -> &'static [&'static str] {
     owner.or_else(|| PROFILES.iter().find(moved)).map_or(&[], |profile| profile.key_envs)
 }
 
-fn same_host(a: &str, b: &str) -> bool {
-    let a = host(a);
-    a.is_some() && a == host(b)
+/// Host and port: on one machine different ports are different servers.
+fn same_server(a: &str, b: &str) -> bool {
+    let a = authority(a);
+    a.is_some() && a == authority(b)
 }
 
 fn warnings(

@@ -16,6 +16,9 @@ use crate::client::windows;
 use crate::config::{Config, Endpoint};
 use crate::error::Error;
 
+/// How long a command waits for what a server tells of a model.
+const ASK_WITHIN: Duration = Duration::from_secs(3);
+
 /// The model that a configuration leads to, or what is missing and how to get it.
 pub fn mind(config: &Config, args: &Args) -> Result<Mind, Error> {
     let (endpoint, model) = config.ready()?;
@@ -49,6 +52,16 @@ fn probe(link: &Link, endpoint: &Endpoint, model: &str) -> Probe {
         let (link, model) = (link.clone(), model.clone());
         Box::pin(async move { windows::ask(&link, details, &model).await })
     })
+}
+
+/// Asks the server for the model's window, for a short while.
+pub async fn learn_window(config: &mut Config, args: &Args) {
+    let Some(probe) = mind(config, args).ok().and_then(|mind| mind.probe) else { return };
+    if let Ok(Some(told)) = tokio::time::timeout(ASK_WITHIN, probe()).await
+        && let Some(window) = told.window
+    {
+        config.learn_window(window);
+    }
 }
 
 /// What an endpoint lists.

@@ -33,6 +33,8 @@ pub enum Command {
     Rewind(Option<String>),
     /// Go on in a new session from here, or from an earlier message.
     Fork(Option<String>),
+    /// List the background jobs, or stop one.
+    Jobs(Option<String>),
     /// End the program.
     Quit,
 }
@@ -73,6 +75,7 @@ pub const TABLE: &[Entry] = &[
     entry("/undo", &[], "", "take back the last turn, its files too", |_| Command::Undo),
     entry("/rewind", &[], "[N [conversation|files]]", "go back before message N", Command::Rewind),
     entry("/fork", &[], "[N]", "go on in a new session", Command::Fork),
+    entry("/jobs", &[], "[stop N]", "list the background jobs, or stop one", Command::Jobs),
     entry("/tools", &[], "", "list the tools of the model", |_| Command::Tools),
     entry("/quit", &["/exit", "/q"], "", "end the program", |_| Command::Quit),
 ];
@@ -133,6 +136,15 @@ fn distance(a: &str, b: &str) -> usize {
 pub fn number(text: &str) -> Result<usize, Error> {
     text.parse().map_err(|_| {
         Error::usage(format!("{text} is no message number"), "").help("/rewind lists the messages")
+    })
+}
+
+/// The argument of `/jobs`: which one to stop.
+pub fn job_to_stop(text: &str) -> Result<u32, Error> {
+    let number = text.strip_prefix("stop").map(|rest| rest.trim().trim_start_matches('%'));
+    number.and_then(|number| number.parse().ok()).ok_or_else(|| {
+        Error::usage(format!("cannot do this with jobs: {text}"), "")
+            .help("/jobs lists them, /jobs stop N stops one")
     })
 }
 

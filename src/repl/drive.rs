@@ -38,9 +38,14 @@ impl Asked {
     fn signal(&mut self, signal: Signal, cancel: &CancellationToken) -> bool {
         let again = cancel.is_cancelled();
         let end_again = self.end;
-        self.end |= signal == Signal::Terminate;
+        self.end |= signal != Signal::Interrupt;
         cancel.cancel();
-        again && (signal == Signal::Interrupt || end_again)
+        again
+            && match signal {
+                Signal::Interrupt => true,
+                Signal::Terminate => end_again,
+                Signal::HangUp => false,
+            }
     }
 
     fn done<T>(&self, value: T) -> Driven<T> {
@@ -54,7 +59,6 @@ pub(super) async fn drive<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = T>,
 ) -> Driven<T> {
-    let _quiet = shell.editor.quiet();
     let mut work = pin!(work);
     let mut asked = Asked::default();
     let mut open: Option<Question> = None;

@@ -54,7 +54,7 @@ pub async fn run(
     first: Option<String>,
 ) -> Exit {
     let exit = converse(agent, desk, shell, first).await;
-    match agent.close() {
+    match agent.save_rest() {
         Ok(()) => exit,
         Err(error) => {
             shell.screen.error(error);
@@ -70,6 +70,8 @@ async fn converse(
     first: Option<String>,
 ) -> Exit {
     shell.editor.complete_models(desk.names(&agent.model().0));
+    // Also between two prompts: what is typed while a command is carried out is kept as it is.
+    let _quiet = shell.editor.quiet();
     let mut next = first;
     let mut warned = false;
     loop {
@@ -117,7 +119,7 @@ async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
         line = shell.editor.line() => Typed::Line(line),
         signal = shell.signals.next() => match signal {
             Signal::Interrupt => Typed::Line(Line::Interrupted),
-            Signal::Terminate => Typed::End,
+            Signal::Terminate | Signal::HangUp => Typed::End,
         },
     };
     shell.screen.resume();
@@ -202,6 +204,8 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
         Command::Context => Ok(lists::context(&agent.context())),
         Command::Effort(level) => model::effort(agent, level.as_deref()),
         Command::Tools => Ok(lists::tools(&agent.tools())),
+        Command::Jobs(None) => Ok(agent.list_jobs()),
+        Command::Jobs(Some(what)) => agent.stop_job(commands::job_to_stop(what)?),
         Command::Undo => agent.undo(),
         Command::Rewind(None) => Ok(lists::points(&agent.rewind_points())),
         Command::Rewind(Some(to)) => {

@@ -38,16 +38,14 @@ fn list(choices: &[Choice]) -> String {
     let widest = |text: fn(&Choice) -> &str| choices.iter().map(|c| text(c).len()).max();
     let provider = widest(|choice| &choice.provider).unwrap_or(0);
     let model = widest(|choice| choice.model.as_deref().unwrap_or("?")).unwrap_or(0);
-    let mut text = "Several providers can be used:".to_owned();
-    for (index, choice) in choices.iter().enumerate() {
-        let name = choice.model.as_deref().unwrap_or("?");
-        let number = index + 1;
-        text.push_str(&format!(
-            "\n{number:>3}  {:provider$}  {name:model$}  {}",
-            choice.provider, choice.sign
-        ));
-    }
-    text
+    let row = |(index, choice): (usize, &Choice)| {
+        let Choice { provider: name, model: id, sign } = choice;
+        let id = id.as_deref().unwrap_or("?");
+        format!("{:>3}  {name:provider$}  {id:model$}  {sign}", index + 1)
+    };
+    let head = "Several providers can be used:".to_owned();
+    let rows = choices.iter().enumerate().map(row);
+    std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
 }
 
 /// What a line means; none = it is no answer.

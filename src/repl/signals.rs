@@ -13,8 +13,11 @@ use crate::error::Error;
 pub enum Signal {
     /// Ctrl-C: stop what is running.
     Interrupt,
-    /// SIGTERM, SIGHUP: stop, then end the program.
+    /// SIGTERM: stop, then end the program.
     Terminate,
+    /// SIGHUP: the same. It comes more than once when a terminal closes, from the kernel and from
+    /// the shell, so a second one asks for nothing more.
+    HangUp,
 }
 
 /// The listeners.
@@ -44,7 +47,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,
-            _ = self.hangup.recv() => Signal::Terminate,
+            _ = self.hangup.recv() => Signal::HangUp,
         }
     }
 }

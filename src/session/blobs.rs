@@ -1,13 +1,16 @@
 //! File contents kept beside a session, under their hash: what a change replaced, for undo.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::Context;
 
 use super::log::make_private_folder;
+
+/// The extension of a blob that is being written.
+pub(super) const PART: &str = "part";
 
 /// Keeps a content under its hash, once. On an error the change must not happen, because it could
 /// not be undone.
@@ -23,11 +26,13 @@ pub fn keep(folder: &Path, sha256: &str, content: &[u8]) -> anyhow::Result<()> {
 
 fn store(folder: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
     make_private_folder(folder)?;
-    // Written under another name first: a half-written blob must never pass for a whole one.
-    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    // Written under another name first: a half-written blob must never pass for a whole one. Only
+    // the session's one writer gets here: what is there under that name is from one that was killed.
+    let temporary = path.with_extension(PART);
     let written = OpenOptions::new()
         .write(true)
-        .create_new(true)
+        .create(true)
+        .truncate(true)
         .mode(0o600)
         .open(&temporary)
         .and_then(|mut file| file.write_all(content))
@@ -35,8 +40,5 @@ fn store(folder: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
-    match written {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    }
+    written
 }

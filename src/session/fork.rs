@@ -22,7 +22,11 @@ pub fn copy(path: &Path, end: Option<u64>) -> Result<(PathBuf, String), Error> {
         ..old.clone()
     };
     let failed = |error: std::io::Error| Error::failed("cannot fork the session", error);
-    copy_log(path, &copy, &header, end).map_err(failed)?;
+    copy_log(path, &copy, &header, end).map_err(|error| {
+        // Half a copy would pass for a session.
+        let _ = fs::remove_file(&copy);
+        failed(error)
+    })?;
     let _ = share_blobs(&path.with_extension("files"), &copy.with_extension("files"));
     store::note_latest(&copy, &id);
     Ok((copy, old.id))

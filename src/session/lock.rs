@@ -74,15 +74,27 @@ impl Lock {
     }
 }
 
+impl Lock {
+    /// False once somebody has deleted the lock file: then another process could lock a new one.
+    pub fn is_in_place(&self) -> bool {
+        same_file(&self.file, &self.path)
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still locked: nobody else can be using this very file. Another one of its
-        // name, made after this one was taken away, is not ours.
-        if same_file(&self.file, &self.path) {
+        // Removed while still locked: nobody else can be using this very file. Another one that has
+        // taken its place is not ours.
+        if self.is_in_place() {
             let _ = std::fs::remove_file(&self.path);
         }
         let _ = self.file.unlock();
     }
+}
+
+/// True when the session has a lock file: it is in use, or its writer was killed.
+pub(super) fn is_left_behind(session: &Path) -> bool {
+    session.with_extension("lock").exists()
 }
 
 fn same_file(file: &File, path: &Path) -> bool {

@@ -89,6 +89,10 @@ pub enum Change {
 }
 
 impl LogError {
+    pub(super) fn is_removal(&self) -> bool {
+        matches!(self, Self::Changed { how: Change::Removed, .. })
+    }
+
     pub(super) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }
@@ -119,7 +123,7 @@ pub struct LogFile {
     pub(super) len: u64,
     /// A write failed in the middle of a line, and the rest of it is still there.
     torn: bool,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Log {
@@ -131,6 +135,7 @@ impl Log {
                 return Err(LogError::Changed { path: path.clone(), how: Change::Homeless });
             }
             let file = LogFile::create(path, header)?;
+            store::tidy_latest(path);
             store::note_latest(path, &header.id);
             if let Some(index) = index {
                 store::note_workspace(index, &header.cwd);
@@ -168,14 +173,8 @@ impl LogFile {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
         let lock = Lock::acquire(path)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(|e| LogError::io(path, e))?;
-        let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, _lock: lock };
+        let file = make_file(path).map_err(|e| LogError::io(path, e))?;
+        let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, lock };
         let mut line = serde_json::to_vec(header)?;
         line.push(b'\n');
         log.append(&line).inspect_err(|_| {
@@ -222,6 +221,44 @@ impl LogFile {
         self.len += lines.len() as u64;
         Ok(())
     }
+
+    /// Brings the file back where somebody has deleted it, with `git clean -xfd` for instance: as
+    /// long as it is open, what was said is still in it.
+    pub(super) fn revive(&mut self) -> Result<(), LogError> {
+        if let Some(folder) = self.path.parent() {
+            store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
+        }
+        if !self.lock.is_in_place() {
+            self.lock = Lock::acquire(&self.path)?;
+        }
+        self.file = self.copy_back().map_err(|e| LogError::io(&self.path, e))?;
+        if let Some(id) = self.path.file_stem().and_then(|stem| stem.to_str()) {
+            store::note_latest(&self.path, id);
+        }
+        Ok(())
+    }
+
+    /// Under another name first: half a copy must never pass for the session.
+    fn copy_back(&self) -> io::Result<File> {
+        if self.path.exists() {
+            return Err(io::Error::other("it was deleted, and another file was put in its place"));
+        }
+        let part = self.path.with_extension("part");
+        let copied = make_file(&part).and_then(|mut file| {
+            (&self.file).rewind()?;
+            io::copy(&mut io::Read::take(&self.file, self.len), &mut file)?;
+            std::fs::rename(&part, &self.path)?;
+            Ok(file)
+        });
+        copied.inspect_err(|_| {
+            let _ = std::fs::remove_file(&part);
+        })
+    }
+}
+
+/// Makes a new file that only this user can read.
+fn make_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -378,7 +415,7 @@ pub fn resume(
         file.write_all(b"\n").map_err(|e| LogError::io(path, e))?;
         len += 1;
     }
-    let log = LogFile { path: path.to_owned(), file, len, torn: false, _lock: lock };
+    let log = LogFile { path: path.to_owned(), file, len, torn: false, lock };
     Ok((header, damage, log))
 }
 

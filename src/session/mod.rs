@@ -7,6 +7,7 @@ pub mod blobs;
 pub mod clock;
 pub mod encoded;
 pub mod fork;
+pub mod leftovers;
 pub mod lock;
 pub mod log;
 pub mod replaced;
@@ -107,6 +108,10 @@ impl Session {
                 let moved = rescue::place(path, header, refuge, &header.id);
                 *path = moved.filter(|moved| moved != path).ok_or(why)?;
                 format!("the workspace is gone; this session is kept in {}", path.display())
+            }
+            Log::Open(old) if why.is_removal() && !rescue::is_homeless(&old.path, &self.header) => {
+                old.revive()?;
+                format!("the session log {why}; it is written again")
             }
             Log::Open(old) => {
                 let rescued = rescue::rescue(old, &self.header, &self.state, refuge)?;

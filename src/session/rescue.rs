@@ -1,5 +1,6 @@
-//! Going on in another file when a session's own was removed, replaced or changed while it was
-//! being written (`git clean -fdx`, a deleted workspace, an editor that saved an old copy).
+//! Going on in another file when a session's own was replaced or changed while it was being written
+//! (an editor that saved an old copy, a script that emptied it), or is gone with its workspace. One
+//! that was only removed (`git clean -fdx`) is written again: see [`LogFile::revive`].
 //!
 //! Nothing is lost: what was written is read back through the open file, also where its name is
 //! gone; where the content itself is gone, the state in memory is told again. The file that has the

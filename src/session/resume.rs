@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::log::{self, Log, LogError};
 use super::state::{State, lost};
-use super::{Session, store};
+use super::{Session, leftovers, store};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, ToolResult};
@@ -27,6 +27,7 @@ pub fn open(
     let mut state = State::new(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
+    leftovers::remove(path, &header.id);
     let mut session = Session::new(header, state, Log::Open(file)).with_refuge(refuge);
     close_open_calls(&mut session).map_err(|error| cannot_resume(&error))?;
     store::note_latest(path, &session.header.id);

@@ -34,7 +34,9 @@ pub fn plan(state: &State, to_seq: u64, blobs: Option<&Path>) -> FilePlan {
     let mut plan = FilePlan::default();
     for (path, change) in first {
         let now = version(Path::new(path));
-        let expected = last.get(path).map(|change| change.after.as_str());
+        // The last change may have been announced only, by a run that was killed.
+        let expected =
+            last.get(path).map(|last| [Some(last.after.as_str()), last.before.as_deref()]);
         if now == Ok(change.before.clone()) {
             continue;
         }
@@ -54,12 +56,12 @@ pub fn plan(state: &State, to_seq: u64, blobs: Option<&Path>) -> FilePlan {
 fn refusal(
     change: &FileChange,
     now: Result<Option<String>, String>,
-    expected: Option<&str>,
+    expected: Option<[Option<&str>; 2]>,
     blobs: Option<&Path>,
 ) -> Option<String> {
     match now {
         Err(why) => return Some(why),
-        Ok(now) if now.as_deref() != expected => {
+        Ok(now) if expected.is_none_or(|versions| !versions.contains(&now.as_deref())) => {
             return Some("somebody else has changed it since".to_owned());
         }
         Ok(_) => {}
@@ -84,23 +86,27 @@ fn version(path: &Path) -> Result<Option<String>, String> {
 }
 
 /// Puts the contents back. Says what could not be.
-pub fn restore(files: &[Restored], blobs: Option<&Path>) -> Vec<(String, String)> {
+pub fn restore(
+    session_id: &str,
+    files: &[Restored],
+    blobs: Option<&Path>,
+) -> Vec<(String, String)> {
     let mut failed = Vec::new();
     for file in files {
         let content = file.sha256.as_ref().zip(blobs).map(|(hash, folder)| folder.join(hash));
-        if let Err(why) = restore_one(file, content.as_deref()) {
+        if let Err(why) = restore_one(session_id, file, content.as_deref()) {
             failed.push((file.path.clone(), why));
         }
     }
     failed
 }
 
-fn restore_one(file: &Restored, kept: Option<&Path>) -> Result<(), String> {
+fn restore_one(session_id: &str, file: &Restored, kept: Option<&Path>) -> Result<(), String> {
     let content = kept.map(std::fs::read).transpose().map_err(|error| error.to_string())?;
     // A damaged copy must not pass for the earlier content.
     if content.as_deref().map(hash::sha256) != file.sha256 {
         return Err("the content that was kept is damaged".to_owned());
     }
-    save::put_back(&PathBuf::from(&file.path), content.as_deref(), file.mode)
+    save::put_back(session_id, &PathBuf::from(&file.path), content.as_deref(), file.mode)
         .map_err(|error| error.to_string())
 }

@@ -17,7 +17,7 @@ use walkdir::WalkDir;
 use super::log::{self, Log};
 use super::search::{Found, Query};
 use super::state::State;
-use super::{Session, clock};
+use super::{Session, clock, leftovers};
 use crate::client::profile::Profile;
 use crate::error::Error;
 use crate::event::{Event, FORMAT_VERSION, Header, Record};
@@ -166,7 +166,8 @@ impl Store {
         }
         found.sort();
         let stem_is = |path: &Path| path.file_stem().and_then(|s| s.to_str()) == except;
-        found.into_iter().rev().map(|(_, path)| path).find(|path| !stem_is(path)).ok_or_else(|| {
+        let usable = |path: &PathBuf| !stem_is(path) && has_first_line(path);
+        found.into_iter().rev().map(|(_, path)| path).find(usable).ok_or_else(|| {
             Error::usage("nothing to resume", "there is no saved session of this workspace").help(
                 "start one with `xsh`; `xsh sessions list --all` shows those of other folders",
             )
@@ -260,6 +261,17 @@ pub(super) fn prepare_folder(folder: &Path) -> std::io::Result<()> {
     if ignore.exists() { Ok(()) } else { write_private(&ignore, "*\n") }
 }
 
+/// Removes what the session that was used last left half made, if it was killed. The new session is
+/// in the same folder.
+pub(super) fn tidy_latest(new_session: &Path) {
+    let Some(folder) = new_session.parent() else { return };
+    let id = fs::read_to_string(folder.join("latest")).unwrap_or_default();
+    let id = id.trim();
+    if is_plain_id(id) {
+        leftovers::remove_if_abandoned(&folder.join(format!("{id}.jsonl")), id);
+    }
+}
+
 /// Remembers the session as the one used last. Best effort: file times stand in for it. A session
 /// that lies somewhere else leaves no mark there.
 pub fn note_latest(session: &Path, id: &str) {
@@ -279,7 +291,8 @@ pub(super) fn note_workspace(index: &Path, cwd: &str) {
 }
 
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    // Always the same name: what a killed process leaves is used up by the next one.
+    let temporary = path.with_extension("part");
     write_private(&temporary, text).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
     })
@@ -327,8 +340,23 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     walk.into_iter().flatten().map(walkdir::DirEntry::into_path)
 }
 
+/// The session files of a folder. What is no regular file may never answer, so it does not count.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
-    entries(folder).filter(|path| is_session_file(path)).collect()
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => entry.path().is_file(),
+        kind => kind.is_ok_and(|kind| kind.is_file()),
+    });
+    files.map(|entry| entry.path()).filter(|path| is_session_file(path)).collect()
+}
+
+/// False for a session that was killed while its file was made: there is nothing to go on with.
+fn has_first_line(path: &Path) -> bool {
+    let mut line = Vec::new();
+    let read = fs::File::open(path).and_then(|file| {
+        BufReader::with_capacity(4096, file).take(TITLE_WINDOW).read_until(b'\n', &mut line)
+    });
+    read.is_ok() && line.ends_with(b"\n")
 }
 
 fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {

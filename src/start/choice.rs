@@ -25,12 +25,13 @@ pub async fn find(start: &Start) -> Ways {
         Some(_) => Vec::new(),
         None => discover::find(config.ollama_host.as_deref()).await,
     };
-    let choices = match (start.resume.is_some() || config.model.is_some(), servers.len()) {
+    let choices = match servers.len() {
         // A session or a model that is named decides.
-        (true, _) => Vec::new(),
-        (false, 0) => config.choices.clone(),
-        (false, 1) => Vec::new(),
-        (false, _) => servers.iter().map(of_server).collect(),
+        _ if start.resume.is_some() => Vec::new(),
+        0 => config.choices.clone(),
+        1 => Vec::new(),
+        _ if config.model.is_some() => Vec::new(),
+        _ => servers.iter().map(of_server).collect(),
     };
     Ways { servers, choices }
 }
@@ -59,7 +60,7 @@ pub fn take_usual(start: &mut Start, ways: &Ways) {
     adopt_usual(&mut start.config, &ways.servers);
     let [first, others @ ..] = &ways.choices[..] else { return };
     let others: Vec<&str> = others.iter().map(|choice| choice.provider.as_str()).collect();
-    start.notes.push(format!(
+    start.warnings.push(format!(
         "using {}; {} could be used too (--provider NAME, or `provider` in the configuration)",
         first.provider,
         others.join(", ")

@@ -28,6 +28,7 @@ const ALIASES: &[&[&str]] = &[
     &["filepath", "path", "file", "filename", "targetfile", "absolutepath"],
     &["path", "dir", "directory", "folder"],
     &["command", "cmd", "script", "commandline", "shellcommand"],
+    &["background", "runinbackground", "isbackground", "inbackground", "async"],
     &["pattern", "query", "regex", "regexp", "searchpattern"],
     &["content", "contents", "text", "filecontent"],
     &["oldstring", "oldstr", "oldtext", "old"],

@@ -100,6 +100,18 @@ impl Cleaner {
         self.lost
     }
 
+    /// Passes on all that has come, apart from a character whose bytes are not all there, and says
+    /// what could not be told since the last time. For an output that is looked at while it grows.
+    pub fn settle(&mut self, out: &mut impl FnMut(&str)) -> Lost {
+        let after = self.held.split_off(complete(&self.held));
+        let settled = std::mem::replace(&mut self.held, after);
+        if let Some(last) = settled.last() {
+            self.broken = *last != b'\n';
+        }
+        self.decode(&settled, out);
+        std::mem::take(&mut self.lost)
+    }
+
     fn plain(&mut self, run: &[u8]) {
         if std::mem::take(&mut self.returned) && run.first() != Some(&b'\n') {
             self.redraw();

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::clean::Cleaner;
+use super::clean::{Cleaner, Lost};
 use super::output::{Ends, SPILL_BYTES, feeds, grouped, join_ends};
 
 /// Room kept for the note about bytes that are not text.
@@ -35,7 +35,7 @@ pub struct Collected {
     pub text: String,
     /// Lines of the whole clean text.
     pub lines: u64,
-    /// Where the whole output is, when the text was cut and it could be kept.
+    /// Where the whole output is, if it was kept in a file.
     pub whole: Option<PathBuf>,
 }
 
@@ -53,6 +53,35 @@ impl HeadTail {
         Self { cleaner: Cleaner::default(), window, spill }
     }
 
+    /// Likewise, for an output that is looked at while it grows: the side file is made at once and
+    /// stays.
+    pub fn growing(cap: usize, folder: &Path, stem: &str) -> Self {
+        let mut new = Self::new(cap, folder, stem);
+        new.spill.open();
+        new
+    }
+
+    /// What has come since the last time, cut where needed; `over` if nothing more will come. The
+    /// side file has it all.
+    pub fn take(&mut self, over: bool) -> Collected {
+        let window = &mut self.window;
+        let out = &mut |text: &str| window.push(text);
+        let lost = if over {
+            std::mem::take(&mut self.cleaner).finish(out)
+        } else {
+            self.cleaner.settle(out)
+        };
+        let empty = Window::new(self.window.cap);
+        let taken = std::mem::replace(&mut self.window, empty);
+        let note = if taken.is_cut() { self.spill.note() } else { String::new() };
+        collected(taken, &note, lost, self.spill.path())
+    }
+
+    /// The side file, where there is one.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.spill.path()
+    }
+
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.cleaner.push(bytes, &mut |text| self.window.push(text));
@@ -65,26 +94,30 @@ impl HeadTail {
     /// Ends the output.
     pub fn finish(mut self) -> Collected {
         let lost = self.cleaner.finish(&mut |text| self.window.push(text));
-        let mut text = if self.window.is_cut() {
+        if self.window.is_cut() {
             self.spill.open();
-            self.window.cut(&self.spill.note())
         } else {
             self.spill.discard();
-            self.window.head
-        };
-        for (count, what) in [
-            (lost.replaced, "bytes that are not UTF-8 text are shown as \u{fffd}"),
-            (lost.states, "states of redrawn lines are left out"),
-        ] {
-            if count > 0 {
-                let gap = if text.ends_with('\n') { "" } else { "\n" };
-                // Writing to a string cannot fail.
-                let _ = write!(text, "{gap}[{} {what}]", grouped(count));
-            }
         }
-        let lines = self.window.line_feeds + u64::from(self.window.open_line);
-        Collected { text, lines, whole: self.spill.path() }
+        collected(self.window, &self.spill.note(), lost, self.spill.path())
     }
+}
+
+/// Words an output, with a note about where the whole of it is in case it has to be cut.
+fn collected(window: Window, note: &str, lost: Lost, whole: Option<PathBuf>) -> Collected {
+    let lines = window.line_feeds + u64::from(window.open_line);
+    let mut text = if window.is_cut() { window.cut(note) } else { window.head };
+    for (count, what) in [
+        (lost.replaced, "bytes that are not UTF-8 text are shown as \u{fffd}"),
+        (lost.states, "states of redrawn lines are left out"),
+    ] {
+        if count > 0 {
+            let gap = if text.ends_with('\n') { "" } else { "\n" };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{gap}[{} {what}]", grouped(count));
+        }
+    }
+    Collected { text, lines, whole }
 }
 
 /// The two ends of a text that is pushed through it.

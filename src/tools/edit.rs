@@ -42,8 +42,8 @@ pub struct EditArgs {
 
 impl Tool for Edit {
     const NAME: &'static str = "edit";
-    const DESCRIPTION: &'static str = "Replaces text in a file that was read in this session. Returns the changed lines with \
-        their numbers, so no new read is needed.";
+    const DESCRIPTION: &'static str = "Replaces text in a file you have read. Returns the changed lines with their numbers, so \
+        no new read is needed.";
     type Args = EditArgs;
 
     fn effect(args: &EditArgs) -> Effect {

@@ -93,12 +93,14 @@ impl Fixture {
         let known = self.known.borrow().clone();
         let context = ToolContext {
             workspace: &self.workspace,
+            session_id: "20260101T000000Z-abcdef",
             call_id: "call_1",
             known: &known,
             cancel: &self.cancel,
             journal: &self.journal,
             output_dir: &self.outputs,
             hidden_env: &[],
+            jobs: &crate::jobs::Jobs::default(),
             runtime: self.runtime.handle(),
         };
         let outcome = T::run(serde_json::from_value(args).unwrap(), &context);

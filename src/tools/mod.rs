@@ -35,6 +35,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::event::{FileChange, FileSeen};
+use crate::jobs::Jobs;
 use paths::Workspace;
 
 /// What a call would do, for policy and scheduling. Pure: known from the arguments alone.
@@ -46,6 +47,8 @@ pub enum Effect {
     Write(String),
     /// Runs this command.
     Exec(String),
+    /// Stops a job that was started before.
+    Stop,
 }
 
 /// What came of a call.
@@ -114,6 +117,8 @@ pub trait Journal: Sync {
 pub struct ToolContext<'a> {
     /// Where it may read and write.
     pub workspace: &'a Workspace,
+    /// The session's id, for the names of temporary files.
+    pub session_id: &'a str,
     /// The call it answers.
     pub call_id: &'a str,
     /// File versions that were read or written in this session: real path to SHA-256.
@@ -126,6 +131,8 @@ pub struct ToolContext<'a> {
     pub output_dir: &'a Path,
     /// Environment variables that children must not see (provider keys).
     pub hidden_env: &'a [String],
+    /// What runs in the background.
+    pub jobs: &'a Jobs,
     /// Runs the asynchronous part of `shell`.
     pub runtime: &'a tokio::runtime::Handle,
 }

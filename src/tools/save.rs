@@ -2,7 +2,8 @@
 //! the new version in its place.
 //!
 //! The new content goes to a temporary file in the same folder and is renamed, so that no reader
-//! ever sees half of it. What exists is replaced only if it is still what was read; what did not
+//! ever sees half of it. The change is announced before that file is made, so that the log says
+//! where one may lie if this program is killed at this moment (see [`leftovers`]). What exists is replaced only if it is still what was read; what did not
 //! exist is only created, never overwritten. Kept: permission bits, owner and group (where the
 //! system allows), access lists and user attributes, the link that led here. Lost, and said: further
 //! hard links.
@@ -19,15 +20,12 @@ use super::ToolContext;
 use super::paths::{self, Resolved};
 use super::text::{self, EDIT_LIMIT};
 use crate::event::{FileChange, FileSeen};
+use crate::session::leftovers;
 
 /// In [`FileSeen`], the hash of a file that was found missing: it may be created again.
 pub const ABSENT: &str = "";
-/// Temporary files are called `.xsh-` + random + this.
-const TEMP_SUFFIX: &str = ".tmp";
 /// Bytes of extended attributes (their names, and each value) that are copied.
 const ATTRIBUTE_BYTES: usize = 64 * 1024;
-/// A temporary file's first letters.
-const TEMP_PREFIX: &str = ".xsh-";
 
 /// A file's content as it was found.
 #[derive(Debug)]
@@ -109,8 +107,6 @@ pub fn commit(
     }
     let folder = path.real.parent().unwrap_or(Path::new("/"));
     let made = Folders::create(folder).map_err(|error| failed(folder_error(folder, &error)))?;
-    let written = write_temporary(&path.real, folder, before, after);
-    let (file, notes) = written.map_err(|error| failed(folder_error(folder, &error)))?;
     if context.cancelled() {
         return Err(failed("the user interrupted.".to_owned()));
     }
@@ -124,6 +120,8 @@ pub fn commit(
     let seen = FileSeen { path: change.path.clone(), sha256: change.after.clone() };
     let journal = context.journal.file_change(change, before.map(|before| &*before.bytes));
     journal.map_err(|why| failed(format!("the session log could not be written: {why}")))?;
+    let written = write_temporary(context.session_id, &path.real, before, after);
+    let (file, notes) = written.map_err(|error| failed(folder_error(folder, &error)))?;
     swap_in(file, &path.real, before).map_err(failed)?;
     made.keep();
     Ok(Saved { seen, notes })
@@ -131,16 +129,17 @@ pub fn commit(
 
 /// Puts an earlier content and mode in the place of what is there now, or removes the file. On an
 /// error the file is as it was.
-pub fn put_back(path: &Path, content: Option<&[u8]>, mode: Option<u32>) -> io::Result<()> {
+pub fn put_back(
+    session_id: &str,
+    path: &Path,
+    content: Option<&[u8]>,
+    mode: Option<u32>,
+) -> io::Result<()> {
     let Some(content) = content else { return fs::remove_file(path) };
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMP_PREFIX).suffix(TEMP_SUFFIX);
-    let mode = Permissions::from_mode(mode.unwrap_or(0o644));
-    let mut file = builder.permissions(Permissions::from_mode(0o600)).tempfile_in(folder)?;
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let mut file = temporary(session_id, path, 0o600)?;
     file.write_all(content)?;
-    file.as_file().set_permissions(mode)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode.unwrap_or(0o644)))?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
@@ -166,16 +165,14 @@ fn folder_error(folder: &Path, error: &io::Error) -> String {
 
 /// Writes the new version beside the old one, with the old one's owner and mode.
 fn write_temporary(
+    session_id: &str,
     target: &Path,
-    folder: &Path,
     before: Option<&OnDisk>,
     after: &[u8],
 ) -> io::Result<(NamedTempFile, Vec<String>)> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMP_PREFIX).suffix(TEMP_SUFFIX);
     // A new file gets what the umask leaves; a replacement stays private until it has its mode.
     let first_mode = if before.is_some() { 0o600 } else { 0o666 };
-    let mut file = builder.permissions(Permissions::from_mode(first_mode)).tempfile_in(folder)?;
+    let mut file = temporary(session_id, target, first_mode)?;
     file.write_all(after)?;
     let notes = match before {
         Some(before) => keep_attributes(target, file.as_file(), &before.meta)?,
@@ -183,6 +180,15 @@ fn write_temporary(
     };
     file.as_file().sync_all()?;
     Ok((file, notes))
+}
+
+/// An empty file beside another, under a name by which it is known if it is left behind.
+fn temporary(session_id: &str, target: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let prefix = leftovers::temporary_prefix(session_id);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    builder.permissions(Permissions::from_mode(mode)).tempfile_in(folder)
 }
 
 fn keep_attributes(target: &Path, file: &File, old: &Metadata) -> io::Result<Vec<String>> {

@@ -1,8 +1,11 @@
-//! The `shell` tool: one command in the foreground, and the truth about how it ended.
+//! The `shell` tool: one command in the foreground, and the truth about how it ended; or one in the
+//! background, as a job (see [`jobs`]).
 //!
 //! Starting and ending processes is [`crate::process`]'s work, bounding the output
 //! [`super::collect`]'s; here the command is checked and the result is worded. Whether a command may
 //! run is decided before, by policy and on [`Effect::Exec`].
+
+pub mod jobs;
 
 use std::time::Duration;
 
@@ -13,6 +16,7 @@ use super::collect::{Collected, HeadTail};
 use super::output::{NO_OUTPUT, RESULT_BYTES, grouped};
 use super::{Effect, Outcome, Tool, ToolContext};
 use crate::process::{self, CommandSpec, Ended, Exit, Stopped};
+use jobs::Request;
 
 /// The time limit if the model gives none, in seconds.
 const DEFAULT_LIMIT: u64 = 120;
@@ -40,25 +44,30 @@ const WANTED_INPUT: [&str; 10] = [
     "not a terminal",
 ];
 
+/// What the shell says of jobs, of which it has none.
+const NO_SUCH_JOB: [&str; 2] = [": no such job", ": no job control"];
+
 /// See the module's documentation.
 pub struct Shell;
 
 /// The arguments of `shell`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// The command; may have several lines.
+    /// May have several lines.
     pub command: String,
     /// 1 to 600; default 120.
     pub timeout_seconds: Option<i64>,
+    /// For a server and the like: starts a job. Commands for jobs: `jobs`, `jobs 1` (new output),
+    /// `wait %1`, `kill %1`.
+    pub background: Option<bool>,
 }
 
 impl Tool for Shell {
     const NAME: &'static str = "shell";
-    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git, run programs; for files use the \
-        other tools. Returns stdout and stderr, then the exit code; a long output is cut in \
-        the middle and kept whole in a file that the result names. Each command starts in the \
-        workspace, `cd` does not last. Stdin is empty, there is no terminal: pass answers as \
-        options. Background processes end with the command.";
+    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git, run programs. Returns its output, \
+        then the exit code; a long output is cut in the middle and kept whole in a file. Each \
+        command starts in the workspace, `cd` does not last. Stdin is empty, there is no \
+        terminal: pass answers as options. What it leaves running is stopped.";
     type Args = Args;
 
     fn description() -> String {
@@ -66,34 +75,40 @@ impl Tool for Shell {
     }
 
     fn effect(args: &Args) -> Effect {
-        Effect::Exec(args.command.clone())
+        Request::of(args).effect(args)
     }
 
     fn subject(args: &Args) -> String {
-        let lines: Vec<_> = args.command.trim().lines().map(str::trim).collect();
-        lines.join(" ↵ ")
+        let line = one_line(&args.command);
+        let prefix = if Request::of(args) == Request::Start { "(background) " } else { "" };
+        format!("{prefix}{line}")
     }
 
     fn run(args: Args, context: &ToolContext<'_>) -> Outcome {
         if let Some(refusal) = refusal(&args.command) {
             return Outcome::error(refusal);
         }
-        let (seconds, note) = time_limit(args.timeout_seconds);
-        let spec = CommandSpec {
-            argv: process::Shell::current().argv(&args.command),
-            folder: &context.workspace.root,
-            hidden_env: context.hidden_env,
-            limit: Some(Duration::from_secs(seconds)),
-        };
-        let room = RESULT_BYTES - STATUS_BYTES;
-        let mut output = HeadTail::new(room, context.output_dir, context.call_id);
-        let mut sink = |bytes: &[u8]| output.push(bytes);
-        match context.runtime.block_on(process::run(&spec, context.cancel, &mut sink)) {
-            Err(why) => Outcome::error(format!("The command was not started: {why}.")),
-            Ok(ended) => {
-                let report = Report { command: &args.command, ended, output: output.finish() };
-                report.outcome(note, &context.workspace.root.to_string_lossy())
-            }
+        Request::of(&args).answer(&args, context)
+    }
+}
+
+/// Runs a command to its end.
+fn run(args: &Args, context: &ToolContext<'_>) -> Outcome {
+    let (seconds, note) = time_limit(args.timeout_seconds);
+    let spec = CommandSpec {
+        argv: process::Shell::current().argv(&args.command),
+        folder: &context.workspace.root,
+        hidden_env: context.hidden_env,
+        limit: Some(Duration::from_secs(seconds)),
+    };
+    let room = RESULT_BYTES - STATUS_BYTES;
+    let mut output = HeadTail::new(room, context.output_dir, context.call_id);
+    let mut sink = |bytes: &[u8]| output.push(bytes);
+    match context.runtime.block_on(process::run(&spec, context.cancel, &mut sink)) {
+        Err(why) => Outcome::error(format!("The command was not started: {why}.")),
+        Ok(ended) => {
+            let report = Report { command: &args.command, ended, output: output.finish() };
+            report.outcome(note, &context.workspace.root.to_string_lossy())
         }
     }
 }
@@ -114,8 +129,7 @@ fn time_limit(asked: Option<i64>) -> (u64, Option<String>) {
     let Some(asked) = asked else { return (DEFAULT_LIMIT, None) };
     let seconds = u64::try_from(asked).unwrap_or(0).clamp(1, MAX_LIMIT);
     let changed = i64::try_from(seconds) != Ok(asked);
-    let note =
-        format!("[timeout_seconds must be 1 to {MAX_LIMIT}: {asked} was taken as {seconds}]");
+    let note = format!("timeout_seconds must be 1 to {MAX_LIMIT}: {asked} was taken as {seconds}");
     (seconds, changed.then_some(note))
 }
 
@@ -130,17 +144,20 @@ impl Report<'_> {
     fn outcome(self, note: Option<String>, folder: &str) -> Outcome {
         let text = self.output.text.trim_end();
         let text = if text.is_empty() { NO_OUTPUT } else { text };
-        let mut parts = vec![text.to_owned(), format!("[{}]", self.status())];
-        parts.extend(note);
-        parts.extend(self.left_over());
-        parts.extend(self.hint());
+        let mut parts = vec![text.to_owned(), format!("[{}]", status(&self.ended))];
+        parts.extend(note.map(|note| format!("[{note}]")));
+        parts.extend(self.remarks());
         if changes_folder(self.command) {
             parts.push(format!("[the next command starts in {folder} again]"));
         }
         Outcome {
             content: parts.join("\n"),
             is_error: !self.succeeded(),
-            summary: format!("{} · {}", self.short_status(), count(self.output.lines, "line")),
+            summary: format!(
+                "{} · {}",
+                short_status(&self.ended),
+                count(self.output.lines, "line")
+            ),
             ..Outcome::default()
         }
     }
@@ -149,27 +166,9 @@ impl Report<'_> {
         self.ended.stopped.is_none() && self.ended.exit == Exit::Code(0)
     }
 
-    fn status(&self) -> String {
-        let took = seconds(self.ended.took);
-        match (self.ended.stopped, self.ended.exit) {
-            (None, Exit::Signal(_)) => format!("killed by {} · {took}", exit(self.ended.exit)),
-            (None, how) => format!("{} · {took}", exit(how)),
-            (Some(Stopped::Limit(limit)), how) => {
-                format!("killed after {} by the time limit · {}", seconds(limit), exit(how))
-            }
-            (Some(Stopped::Cancelled), how) => {
-                format!("stopped after {took} because the user interrupted · {}", exit(how))
-            }
-        }
-    }
-
-    fn short_status(&self) -> String {
-        match (self.ended.stopped, self.ended.exit) {
-            (None, Exit::Code(code)) => format!("exit {code}"),
-            (None, how) => exit(how),
-            (Some(Stopped::Limit(limit)), _) => format!("time limit of {}", seconds(limit)),
-            (Some(Stopped::Cancelled), _) => "interrupted".to_owned(),
-        }
+    /// What there is to say besides how it ended, a line each.
+    fn remarks(&self) -> impl Iterator<Item = String> {
+        self.left_over().into_iter().chain(self.hint())
     }
 
     fn left_over(&self) -> Option<String> {
@@ -180,16 +179,27 @@ impl Report<'_> {
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         let were = if self.ended.left_over.len() == 1 { "was" } else { "were" };
         let named = first.join(", ");
-        (!first.is_empty())
-            .then(|| format!("[{total} {were} still running and {were} stopped: {named}{rest}]"))
+        (!first.is_empty()).then(|| {
+            format!(
+                "[{total} {were} still running and {were} stopped: {named}{rest}]\n[what is to \
+                     go on needs `background`, and no `&`]"
+            )
+        })
     }
 
     fn hint(&self) -> Option<String> {
         if matches!(self.ended.stopped, Some(Stopped::Limit(_))) {
             return Some(format!(
-                "[if it needs longer, give timeout_seconds (at most {MAX_LIMIT}); if it waited for \
-                 input, there is none: stdin is empty]"
+                "[if it needs longer, give timeout_seconds (at most {MAX_LIMIT}) or `background`; if \
+                 it waited for input, there is none: stdin is empty]"
             ));
+        }
+        if !self.succeeded() && NO_SUCH_JOB.iter().any(|words| self.output.text.contains(words)) {
+            return Some(
+                "[background jobs are known only to `jobs`, `wait %1` and `kill %1` as the whole \
+                 command]"
+                    .to_owned(),
+            );
         }
         let wanted = WANTED_INPUT.iter().any(|words| self.output.text.contains(words));
         (wanted && !self.succeeded() && self.ended.stopped.is_none()).then(|| {
@@ -197,6 +207,31 @@ impl Report<'_> {
              options, arguments or a here-document]"
                 .to_owned()
         })
+    }
+}
+
+fn status(ended: &Ended) -> String {
+    let took = seconds(ended.took);
+    match (ended.stopped, ended.exit) {
+        (None, Exit::Signal(_)) => format!("killed by {} · {took}", exit(ended.exit)),
+        (None, how) => format!("{} · {took}", exit(how)),
+        (Some(Stopped::Limit(limit)), how) => {
+            format!("killed after {} by the time limit · {}", seconds(limit), exit(how))
+        }
+        (Some(Stopped::Cancelled), how) => {
+            format!("stopped after {took} because the user interrupted · {}", exit(how))
+        }
+        (Some(Stopped::Asked), how) => format!("stopped after {took} · {}", exit(how)),
+    }
+}
+
+fn short_status(ended: &Ended) -> String {
+    match (ended.stopped, ended.exit) {
+        (None, Exit::Code(code)) => format!("exit {code}"),
+        (None, how) => exit(how),
+        (Some(Stopped::Limit(limit)), _) => format!("time limit of {}", seconds(limit)),
+        (Some(Stopped::Cancelled), _) => "interrupted".to_owned(),
+        (Some(Stopped::Asked), _) => "stopped".to_owned(),
     }
 }
 
@@ -213,6 +248,12 @@ fn exit(exit: Exit) -> String {
         Exit::Signal(signal) => format!("signal {signal}{}", signal_name(signal)),
         Exit::Unknown => "it hangs in the kernel and could not be ended".to_owned(),
     }
+}
+
+/// A command on one line.
+fn one_line(command: &str) -> String {
+    let lines: Vec<_> = command.trim().lines().map(str::trim).collect();
+    lines.join(" ↵ ")
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -30,9 +30,8 @@ pub struct WriteArgs {
 
 impl Tool for Write {
     const NAME: &'static str = "write";
-    const DESCRIPTION: &'static str = "Creates a file and its folders, or replaces all of one that was read in this session; \
-        to change parts use `edit`. Keeps permissions, line endings and links. Returns what \
-        changed.";
+    const DESCRIPTION: &'static str = "Creates a file and its folders, or replaces all of one you have read; to change parts \
+        use `edit`. Keeps permissions, line endings and links. Returns what changed.";
     type Args = WriteArgs;
 
     fn effect(args: &WriteArgs) -> Effect {

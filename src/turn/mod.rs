@@ -215,6 +215,7 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
         assumed: agent.mind.assumed_window(),
         duration: began.elapsed(),
         api_duration: tally.api,
+        jobs: agent.jobs.running().len(),
         denied: tally.denied,
         answer: tally.answer,
     };

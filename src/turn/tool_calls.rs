@@ -20,6 +20,7 @@ use crate::policy::{self, Decision};
 use crate::session::blobs;
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
+use crate::tools::shell::jobs;
 use crate::tools::{Effect, Journal, Outcome, ToolContext};
 use crate::update::{ToolShown, Update};
 
@@ -308,19 +309,23 @@ impl Running {
         let journal = ChannelJournal { tx: self.announce.clone(), blobs: agent.blob_folder() };
         let workspace = Arc::clone(&agent.workspace);
         let known = Arc::clone(&agent.session.state.files);
+        let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
+        let jobs = Arc::clone(&agent.jobs);
         let cancel = self.cancel.clone();
         let runtime = tokio::runtime::Handle::current();
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
+                session_id: &session_id,
                 call_id: &call_id,
                 known: &known,
                 cancel: &cancel,
                 journal: &journal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                jobs: &jobs,
                 runtime: &runtime,
             };
             let (outcome, duration) = prepared.run_guarded(&context);
@@ -377,6 +382,7 @@ impl Running {
 
 fn record_outcome(agent: &mut Agent, tool: ToolShown, done: Finished) -> Result<(), LogError> {
     let Finished { mut outcome, duration, .. } = done;
+    outcome.content.push_str(&jobs::news(&agent.jobs));
     let masks = &agent.options.masks;
     masks.apply_to(&mut outcome.content);
     masks.apply_to(&mut outcome.summary);

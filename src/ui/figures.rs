@@ -36,7 +36,7 @@ pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// The line after a turn: steps, tokens, cache, context, time, cost. Unknown figures are left out.
+/// The line after a turn: steps, tokens, cache, context, time, cost, running jobs. Unknown figures are left out.
 pub fn usage(summary: &TurnSummary) -> String {
     let usage = &summary.usage;
     let mut parts = vec![count(summary.steps.into(), "step")];
@@ -52,6 +52,7 @@ pub fn usage(summary: &TurnSummary) -> String {
     });
     parts.push(time(summary.duration));
     parts.extend(usage.cost.map(cost));
+    parts.extend((summary.jobs > 0).then(|| count(summary.jobs as u64, "job")));
     parts.join(" · ")
 }
 

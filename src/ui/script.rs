@@ -42,6 +42,7 @@ pub(crate) fn summary() -> TurnSummary {
         assumed: 128_000,
         duration: Duration::from_millis(14_200),
         api_duration: Duration::from_millis(9_100),
+        jobs: 0,
         denied: false,
         answer: "The test passes now.\nDone.".into(),
     }

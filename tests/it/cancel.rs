@@ -441,19 +441,25 @@ fn cancelled(state: &State, signal: Signal) {
     assert_eq!(provider.last_request().roles(), state.roles, "{shown}");
 }
 
+fn each_state(signal: Signal) {
+    for state in STATES {
+        cancelled(state, signal);
+    }
+}
+
 #[test]
 fn every_state_ends_at_an_interrupt() {
-    STATES.iter().for_each(|state| cancelled(state, Signal::INT));
+    each_state(Signal::INT);
 }
 
 #[test]
 fn every_state_ends_at_a_request_to_end() {
-    STATES.iter().for_each(|state| cancelled(state, Signal::TERM));
+    each_state(Signal::TERM);
 }
 
 #[test]
 fn every_state_ends_when_the_terminal_goes_away() {
-    STATES.iter().for_each(|state| cancelled(state, Signal::HUP));
+    each_state(Signal::HUP);
 }
 
 /// An address that never answers a call: its queue is full. Free as long as the parts live.
@@ -555,13 +561,13 @@ fn an_approval_question_ends_at_every_signal() {
 #[test]
 fn writing_the_log_can_be_interrupted_at_any_moment() {
     for wait in [0, 3, 9, 20, 45, 80] {
-        let provider = Provider::answering(|request| match request.last() {
-            "next" => Reply::text("Next."),
-            _ => {
-                let long = "long ".repeat(40_000);
-                let id = format!("c{}", request.messages().len());
-                Reply::text_and_calls(&long, [call(&id, "glob", json!({"pattern": id}))])
+        let provider = Provider::answering(|request| {
+            if request.last() == "next" {
+                return Reply::text("Next.");
             }
+            let id = format!("c{}", request.messages().len());
+            let glob = call(&id, "glob", json!({"pattern": id}));
+            Reply::text_and_calls(&"long ".repeat(40_000), [glob])
         });
         let env = Env::new(&provider);
         let running = env.begin("go");

@@ -124,3 +124,23 @@ fn a_file_written_before_the_kill_is_whole() {
     assert_eq!(env.text("big.txt"), content);
     let _ = env.go_on("continue");
 }
+
+#[test]
+fn a_kill_ends_the_command_with_all_its_children() {
+    let pids = "echo $$ > pids; env -i sleep 300 & echo $! >> pids; setsid sleep 300 & \
+                echo $! >> pids; sleep 0.1; touch ready; wait";
+    let provider = Provider::start([Reply::calls([shell("c1", pids)])]);
+    let env = Env::new(&provider);
+    let running = env.begin("go");
+    wait_for_file(&env, "ready");
+    running.kill();
+    let pids = env.text("pids");
+    assert_eq!(pids.lines().count(), 3);
+    wait_until("the end of all three", || pids.lines().all(has_ended).then_some(()));
+}
+
+/// True for a process that is gone, or only waits for its parent to notice.
+fn has_ended(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, fields)| fields.starts_with(['Z', 'X']))
+}

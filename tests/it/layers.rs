@@ -54,6 +54,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("client", 2),
     ("tools", 2),
     ("process", 2),
+    ("jobs", 2),
     ("session", 2),
     ("agent", 3),
     ("turn", 3),

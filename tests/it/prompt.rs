@@ -34,7 +34,10 @@ fn it_names_program_model_folder_and_platform() {
 #[test]
 fn prompt_and_schemas_stay_under_2000_tokens() {
     let provider = Provider::start([Reply::text("Hello.")]);
-    let _ = Env::new(&provider).ask("hi");
+    let mut env = Env::new(&provider);
+    let root = env.root().as_os_str().len();
+    env.enter(&"w".repeat(100 - root - 1));
+    let _ = env.ask("hi");
     let request = provider.last_request();
     let bytes = request.system().len() + request.json["tools"].to_string().len();
     let tokens = bytes.div_ceil(3);

@@ -290,3 +290,25 @@ fn a_dangling_link_is_no_place_for_sessions() {
     let state: Vec<_> = walk(&env.home().join("state/xsh"));
     assert_eq!(state.iter().filter(|path| path.contains(".jsonl")).count(), 1, "{state:?}");
 }
+
+#[test]
+fn a_session_that_is_deleted_on_the_way_is_written_again() {
+    for clean in ["rm -rf .xsh", "rm .xsh/sessions/*.jsonl", "rm .xsh/sessions/*"] {
+        let provider = Provider::start([
+            Reply::calls([shell("c1", clean)]),
+            Reply::calls([shell("c2", &format!("{clean}; echo gone"))]),
+            Reply::text("Cleaned."),
+            Reply::text("Still here."),
+        ]);
+        let env = Env::new(&provider);
+        let _ = env.ask("clean up");
+        let log = env.log();
+        assert!(log.kinds().starts_with("system_prompt user_message assistant_message"));
+        assert_eq!((log.ending(), mode(&log.path)), ("completed", 0o600), "{clean}");
+        assert_eq!(env.text(".xsh/.gitignore"), "*\n");
+        assert_eq!(env.go_on("and now?").stdout, "Still here.\n");
+        let roles = "user assistant tool assistant tool assistant user";
+        assert_eq!(provider.last_request().roles(), roles);
+        assert!(!walk(&env.path(".xsh")).iter().any(|path| path.ends_with(".lock")));
+    }
+}

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use crate::client::profile::models::Price;
 use crate::error::Error;
 
 /// The most models that are taken from one answer.
 const MAX_MODELS: usize = 10_000;
 
 /// One model as its provider lists it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listed {
     /// Its id in requests.
     pub id: String,
@@ -16,6 +17,8 @@ pub struct Listed {
     pub window: Option<u64>,
     /// The longest reply in tokens, where told.
     pub max_output: Option<u64>,
+    /// What it costs, where told.
+    pub price: Option<Price>,
     /// It is in memory already.
     pub loaded: bool,
     /// The provider's word for what it is for (`embeddings`, `llm`); empty where untold.
@@ -55,6 +58,35 @@ const OUTPUTS: &[&str] = &[
     "/top_provider/max_completion_tokens",
     "/capabilities/limits/max_output_tokens",
     "/model_info/max_output_tokens",
+];
+
+/// Where prices stand, and by what to multiply them for dollars per million tokens.
+struct PricePlaces {
+    input: &'static str,
+    output: &'static str,
+    cached: &'static str,
+    by: f64,
+}
+
+const PRICES: &[PricePlaces] = &[
+    PricePlaces {
+        input: "/pricing/prompt",
+        output: "/pricing/completion",
+        cached: "/pricing/input_cache_read",
+        by: 1e6,
+    },
+    PricePlaces {
+        input: "/model_info/input_cost_per_token",
+        output: "/model_info/output_cost_per_token",
+        cached: "/model_info/cache_read_input_token_cost",
+        by: 1e6,
+    },
+    PricePlaces {
+        input: "/pricing/input",
+        output: "/pricing/output",
+        cached: "/pricing/cached_input",
+        by: 1.0,
+    },
 ];
 
 /// Reads an answer: an object with `data` or `models`, or a bare array. The order is the
@@ -98,6 +130,7 @@ pub fn refine(models: &mut [Listed], details: &Value) {
         let Some(told) = entry(value) else { continue };
         for model in models.iter_mut().filter(|model| is_same(&model.id, &told.id)) {
             model.window = told.window.or(model.window);
+            model.price = told.price.or(model.price);
             model.loaded |= loaded;
             if !told.kind.is_empty() {
                 model.kind.clone_from(&told.kind);
@@ -123,6 +156,7 @@ fn entry(value: &Value) -> Option<Listed> {
         id: id.to_owned(),
         window: number(value, WINDOWS),
         max_output: number(value, OUTPUTS),
+        price: PRICES.iter().find_map(|places| price(value, places)),
         loaded: is_loaded(value),
         kind: kind.unwrap_or_default().to_owned(),
     })
@@ -136,6 +170,19 @@ fn is_loaded(value: &Value) -> bool {
 fn number(value: &Value, places: &[&str]) -> Option<u64> {
     let read = |found: &Value| found.as_u64().or_else(|| found.as_str()?.parse().ok());
     places.iter().filter_map(|place| value.pointer(place).and_then(read)).find(|n| *n > 0)
+}
+
+/// The prices at these places. Without one for the cache its tokens cost what others do.
+fn price(value: &Value, places: &PricePlaces) -> Option<Price> {
+    let read = |place: &str| {
+        let found = value.pointer(place)?;
+        let dollars = found.as_f64().or_else(|| found.as_str()?.parse().ok())? * places.by;
+        // Routers write -1 where it depends.
+        (dollars.is_finite() && dollars >= 0.0).then_some(dollars)
+    };
+    let input = read(places.input)?;
+    let cached = read(places.cached).unwrap_or(input);
+    Some(Price { input, output: read(places.output)?, cached })
 }
 
 /// What the provider said instead of a list.

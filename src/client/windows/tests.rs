@@ -25,6 +25,7 @@ fn which_of_the_listed_models_it_is() {
         (&one[..], "my-model", false, None),
         (&[][..], "a", true, None),
     ] {
-        assert_eq!(window_of(models, model, local), expected, "{model}");
+        let window = pick(models, model, local).and_then(|listed| listed.window);
+        assert_eq!(window, expected, "{model}");
     }
 }

@@ -3,7 +3,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Asked, Driven, answer, unattended};
 use crate::agent::Answer;
 use crate::repl::editor::Line;
-use crate::repl::signals::Signal::{self, Interrupt, Terminate};
+use crate::repl::signals::Signal::{self, HangUp, Interrupt, Terminate};
 use crate::repl::signals::Signals;
 use crate::update::Update;
 
@@ -48,6 +48,8 @@ fn the_second_signal_does_not_wait() {
         (&[Terminate, Terminate], &[false, true], Driven::DoneThenEnd(())),
         (&[Interrupt, Terminate], &[false, false], Driven::DoneThenEnd(())),
         (&[Terminate, Interrupt], &[false, true], Driven::DoneThenEnd(())),
+        (&[HangUp, HangUp], &[false, false], Driven::DoneThenEnd(())),
+        (&[HangUp, Terminate], &[false, true], Driven::DoneThenEnd(())),
     ] {
         assert_eq!(signals(sent), (drops.to_vec(), end), "{sent:?}");
     }

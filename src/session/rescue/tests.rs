@@ -145,8 +145,11 @@ fn a_session_whose_file_is_taken_away_goes_on_whole() {
         session.record(result("c", "later")).unwrap();
 
         let new = session.path().unwrap();
-        assert_ne!(new, old);
-        assert_eq!(fs::read(&old).ok(), theirs, "{expected}: not this program's file any more");
+        let written_again = expected == "removed" && place.workspace().exists();
+        assert_eq!(new == old, written_again);
+        if !written_again {
+            assert_eq!(fs::read(&old).ok(), theirs, "{expected}: not this program's file any more");
+        }
         assert_eq!(told(&new), told_by(&session.state), "{expected}");
         let (history, open, changes) = told(&new);
         assert!(history.starts_with(&before.0), "{expected}: {history}\n{}", before.0);
@@ -154,7 +157,7 @@ fn a_session_whose_file_is_taken_away_goes_on_whole() {
         assert_eq!((open, changes), (Vec::new(), 1));
         let notices = session.take_notices();
         assert_eq!(notices.len(), 1, "{notices:?}");
-        assert!(notices[0].contains(expected) && notices[0].contains(&session.header.id));
+        assert!(notices[0].contains(expected) && notices[0].contains("the session"));
         assert_eq!(new.file_stem().unwrap().to_str(), Some(&*session.header.id));
         assert!(place.workspace().exists() || new.starts_with(place.folder.path().join("state")));
     }

@@ -370,3 +370,77 @@ proptest! {
         prop_assert_eq!(sum, state.encoded().all().len());
     }
 }
+
+/// A reply of a model that thinks and signs its call.
+fn thoughtful(model: &str) -> Event {
+    let call = ToolCall {
+        id: "c".to_owned(),
+        name: "read".to_owned(),
+        arguments: "{}".to_owned(),
+        extra_content: Some(json!({"signature": "s"})),
+        ..ToolCall::default()
+    };
+    Event::AssistantMessage(AssistantMessage {
+        turn: 1,
+        step: 1,
+        provider: "p".to_owned(),
+        model: model.to_owned(),
+        reply: Reply {
+            reasoning: "hm".to_owned(),
+            reasoning_field: Some("reasoning".to_owned()),
+            tool_calls: vec![call],
+            usage: Some(Usage { prompt: 100, completion: 10, ..Usage::default() }),
+            ..Reply::default()
+        },
+        partial: false,
+    })
+}
+
+#[test]
+fn reasoning_and_signatures_are_for_the_model_that_wrote_them() {
+    let reader = |model: &str| Speaker { provider: "p".to_owned(), model: model.to_owned() };
+    let events = [user(1, "go"), thoughtful("one"), result("c", "1")];
+    let mut state = fold(&events);
+    state.set_reader(&GENERIC, reader("one"));
+    let own = state.encoded().all().to_vec();
+    assert_eq!(messages(&state)[1]["reasoning"], "hm");
+    assert_eq!(messages(&state)[1]["tool_calls"][0]["extra_content"]["signature"], "s");
+    state.set_reader(&GENERIC, reader("two"));
+    let foreign = messages(&state);
+    assert_eq!(foreign[1].get("reasoning"), None);
+    assert_eq!(foreign[1]["tool_calls"][0].get("extra_content"), None);
+    assert_eq!(foreign[1]["tool_calls"][0]["id"], "c");
+    state.set_reader(&GENERIC, reader("one"));
+    assert_eq!(state.encoded().all(), own, "going back gives the old bytes");
+}
+
+#[test]
+fn replay_for_a_reader_equals_what_was_live() {
+    let reader = || Speaker { provider: "p".to_owned(), model: "two".to_owned() };
+    let events = [user(1, "go"), thoughtful("one"), result("c", "1")];
+    let mut live = fold(&events);
+    live.set_reader(&GENERIC, reader());
+    let mut replayed = State::new(&GENERIC);
+    replayed.set_reader(&GENERIC, reader());
+    for (index, event) in events.into_iter().enumerate() {
+        replayed.apply(Record { seq: index as u64 + 1, at: String::new(), event });
+    }
+    assert_eq!(replayed, live);
+    assert!(live.is_measured(), "another model's report is still the best there is");
+}
+
+#[test]
+fn the_effort_outlives_replies_but_not_its_end() {
+    let changed = |effort: Option<&str>| {
+        Event::ModelChanged(ModelChanged {
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            effort: effort.map(str::to_owned),
+        })
+    };
+    let effort = |events: &[Event]| fold(events).model.and_then(|model| model.effort);
+    let mut events = vec![changed(Some("high")), user(1, "go"), assistant("done", &[])];
+    assert_eq!(effort(&events).as_deref(), Some("high"));
+    events.push(changed(None));
+    assert_eq!(effort(&events), None);
+}

@@ -85,6 +85,16 @@ fn the_latest_is_the_one_used_last_whatever_the_clock_says() {
     assert_eq!(store.find(None, Some(&second)).unwrap(), file(&first));
     fs::remove_file(workspace.join(".xsh/sessions/latest")).unwrap();
     assert_eq!(store.find(None, None).unwrap(), file(&first), "file times stand in");
+    for torn in ["", "{\"type\":\"sess"] {
+        fs::write(file("torn"), torn).unwrap();
+        fs::File::options()
+            .append(true)
+            .open(file("torn"))
+            .unwrap()
+            .set_modified(far_future())
+            .unwrap();
+        assert_eq!(store.find(None, None).unwrap(), file(&first), "killed before it began");
+    }
 }
 
 #[test]

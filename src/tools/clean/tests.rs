@@ -103,6 +103,19 @@ fn terminal_like() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_look_in_the_middle_of_a_line_shows_it_and_its_next_states() {
+    let (mut cleaner, mut seen) = (Cleaner::default(), Vec::new());
+    for piece in ["at 1\rat 2", "\rat 3", "", "\rat 4\rat 5\n", "end"] {
+        let mut text = String::new();
+        cleaner.push(piece.as_bytes(), &mut |more| text.push_str(more));
+        let lost = cleaner.settle(&mut |more| text.push_str(more));
+        seen.push((text, lost.states));
+    }
+    let expected = [("at 1\nat 2", 0), ("\nat 3", 0), ("", 0), ("\nat 5\n", 1), ("end", 0)];
+    assert_eq!(seen, expected.map(|(text, states)| (text.to_owned(), states)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -119,6 +132,20 @@ proptest! {
         let text = clean(&bytes);
         let bad = text.chars().find(|c| c.is_ascii_control() && !matches!(c, '\n' | '\t'));
         prop_assert_eq!(bad, None);
+    }
+
+    #[test]
+    fn a_look_between_two_pieces_changes_no_plain_text(
+        text in "(\\PC|\n|\t){0,50}", at in any::<prop::sample::Index>()
+    ) {
+        let (first, second) = text.as_bytes().split_at(at.index(text.len() + 1));
+        let (mut cleaner, mut seen) = (Cleaner::default(), String::new());
+        let mut out = |text: &str| seen.push_str(text);
+        cleaner.push(first, &mut out);
+        prop_assert_eq!(cleaner.settle(&mut out), Lost::default());
+        cleaner.push(second, &mut out);
+        prop_assert_eq!(cleaner.finish(&mut out), Lost::default());
+        prop_assert_eq!(seen, text);
     }
 
     #[test]

@@ -154,3 +154,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_output_that_grows_is_taken_piece_by_piece_and_kept_whole() {
+    let folder = tempdir().unwrap();
+    let mut output = HeadTail::growing(CAP, folder.path(), "job-1");
+    let path = output.file().unwrap();
+    assert_eq!(mode(&path), 0o600);
+    let long = "0123456789\n".repeat(1_000);
+    for (piece, over, lines) in [
+        ("one\n", false, 1),
+        ("", false, 0),
+        (&long, false, 1_000),
+        ("two", false, 1),
+        ("", true, 0),
+    ] {
+        output.push(piece.as_bytes());
+        let taken = output.take(over);
+        assert!(taken.text.len() <= CAP && taken.lines == lines, "{taken:?}");
+        assert_eq!(taken.whole.as_ref(), Some(&path));
+        let cut = taken.text.contains("left out; the whole output is in ");
+        assert!(cut == (piece.len() > CAP) && (cut || taken.text == piece), "{taken:?}");
+    }
+    assert_eq!(fs::read_to_string(path).unwrap(), format!("one\n{long}two"));
+}

@@ -1,14 +1,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::{Args, Shell, changes_folder, time_limit};
 use crate::event::FileChange;
+use crate::jobs::Jobs;
 use crate::tools::output::RESULT_BYTES;
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
@@ -17,6 +19,8 @@ use crate::tools::{Effect, Journal, Outcome, Tool, ToolContext};
 /// A workspace to run tools in.
 pub(crate) struct Bench {
     folder: TempDir,
+    runtime: Runtime,
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) cancel: CancellationToken,
     pub(crate) hidden_env: Vec<String>,
 }
@@ -31,11 +35,16 @@ impl Journal for NoJournal {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        let hidden_env = Vec::new();
-        Self { folder: tempdir().unwrap(), cancel: CancellationToken::new(), hidden_env }
+        Self {
+            folder: tempdir().unwrap(),
+            runtime: Builder::new_current_thread().enable_all().build().unwrap(),
+            jobs: Arc::default(),
+            cancel: CancellationToken::new(),
+            hidden_env: Vec::new(),
+        }
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
 
@@ -44,29 +53,40 @@ impl Bench {
     where
         F: FnOnce(&ToolContext<'_>) -> Outcome + Send + 'static,
     {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let handle = runtime.handle().clone();
+        let handle = self.runtime.handle().clone();
+        let jobs = Arc::clone(&self.jobs);
         let (root, cancel) = (self.root(), self.cancel.clone());
         let hidden_env = self.hidden_env.clone();
-        let task = runtime.spawn_blocking(move || {
+        let task = self.runtime.spawn_blocking(move || {
             let output_dir = root.join("outputs");
             body(&ToolContext {
                 workspace: &Workspace { root, extra: Vec::new() },
+                session_id: "",
                 call_id: "call_1",
                 known: &BTreeMap::new(),
                 cancel: &cancel,
                 journal: &NoJournal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                jobs: &jobs,
                 runtime: &handle,
             })
         });
-        runtime.block_on(task).unwrap()
+        self.runtime.block_on(task).unwrap()
     }
 
     fn shell(&self, command: &str, timeout_seconds: Option<i64>) -> Outcome {
-        let args = Args { command: command.to_owned(), timeout_seconds };
+        let args = Args { command: command.to_owned(), timeout_seconds, background: None };
+        self.call(args)
+    }
+
+    pub(crate) fn call(&self, args: Args) -> Outcome {
         self.run(move |context| Shell::run(args, context))
+    }
+
+    /// Does what runs beside the tools until then.
+    pub(crate) fn turn<T>(&self, until: impl Future<Output = T>) -> T {
+        self.runtime.block_on(until)
     }
 }
 
@@ -78,7 +98,7 @@ fn check(command: &str, is_error: bool) -> String {
 }
 
 /// With `0.1 s` and the like as `T`.
-fn timeless(text: &str) -> String {
+pub(crate) fn timeless(text: &str) -> String {
     regex::Regex::new(r"\d+(\.\d)? s\b").unwrap().replace_all(text, "T").into_owned()
 }
 
@@ -164,11 +184,12 @@ fn an_interrupt_is_said_and_the_output_kept() {
 #[test]
 fn stopped_background_processes_are_named() {
     let text = check("sleep 81.25 & echo ready", false);
-    let end = "[1 background process was still running and was stopped: sleep 81.25]";
+    let end = "[1 background process was still running and was stopped: sleep 81.25]\n[what is to go on \
+               needs `background`, and no `&`]";
     assert_eq!(text, format!("ready\n[exit code 0 · T]\n{end}"));
     let text = check("for i in 1 2 3 4 5 6; do sleep 82.25 & done", false);
     assert!(text.contains("[6 background processes were still running"), "{text}");
-    assert!(text.ends_with("sleep 82.25 and 2 more]"), "{text}");
+    assert!(text.contains("sleep 82.25 and 2 more]\n"), "{text}");
 }
 
 #[test]
@@ -251,9 +272,13 @@ fn the_offer_is_small_stable_and_names_the_dialect() {
 
 #[test]
 fn policy_sees_the_very_command_and_the_screen_one_line() {
-    let args = Args { command: "  ls\n  pwd \n".to_owned(), timeout_seconds: None };
+    let command = "  ls\n  pwd \n".to_owned();
+    let mut args = Args { command, timeout_seconds: None, background: None };
     assert_eq!(Shell::effect(&args), Effect::Exec(args.command.clone()));
     assert_eq!(Shell::subject(&args), "ls ↵ pwd");
+    args.background = Some(true);
+    assert_eq!(Shell::effect(&args), Effect::Exec(args.command.clone()));
+    assert_eq!(Shell::subject(&args), "(background) ls ↵ pwd");
 }
 
 proptest! {

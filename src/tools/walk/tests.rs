@@ -75,12 +75,14 @@ impl Tree {
         let workspace = Workspace { root: self.root.clone(), extra: Vec::new() };
         let context = ToolContext {
             workspace: &workspace,
+            session_id: "",
             call_id: "c1",
             known: &BTreeMap::new(),
             cancel: &self.cancel,
             journal: &NoJournal,
             output_dir: &self.root,
             hidden_env: &[],
+            jobs: &crate::jobs::Jobs::default(),
             runtime: runtime.handle(),
         };
         T::run(serde_json::from_value(args).unwrap(), &context)

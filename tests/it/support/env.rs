@@ -90,6 +90,11 @@ impl Env {
         self.root.path().canonicalize().expect("a real path")
     }
 
+    /// Leaves everything where it is when the test is over, to be looked at.
+    pub fn keep(&mut self) {
+        self.root.disable_cleanup(true);
+    }
+
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }

@@ -3,15 +3,15 @@
 //! Every request is checked by [`super::strict`]; a fault is answered with a 400, noted, and fails
 //! the test when the provider is dropped. One connection carries one request.
 
-use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::http::{self, Request};
 use super::reply::{End, Reply};
@@ -30,6 +30,7 @@ struct Shared {
     script: Mutex<Script>,
     requests: Mutex<Vec<Request>>,
     other_paths: Mutex<Vec<String>>,
+    told: Mutex<BTreeMap<String, Value>>,
     faults: Mutex<Vec<String>>,
     /// Connections that the client closed while the server was silent.
     hangups: AtomicUsize,
@@ -55,6 +56,7 @@ impl Provider {
             script: Mutex::new(script),
             requests: Mutex::default(),
             other_paths: Mutex::default(),
+            told: Mutex::default(),
             faults: Mutex::default(),
             hangups: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
@@ -91,6 +93,13 @@ impl Provider {
     /// Paths of what else was asked for.
     pub fn other_paths(&self) -> Vec<String> {
         lock(&self.shared.other_paths).clone()
+    }
+
+    /// Answers this path with this from here on.
+    #[must_use]
+    pub fn telling(self, path: &str, answer: Value) -> Self {
+        lock(&self.shared.told).insert(path.to_owned(), answer);
+        self
     }
 
     /// Waits until so many chat requests have come, and gives the last of them.
@@ -141,6 +150,11 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 fn answer(mut stream: TcpStream, shared: &Shared) {
     let _ = stream.set_nodelay(true);
     let Ok(request) = http::read_request(&mut stream) else { return };
+    let told = lock(&shared.told).get(&request.path).cloned();
+    if let Some(answer) = told {
+        let _ = tell(&mut stream, &answer.to_string());
+        return;
+    }
     let reply = choose(request, shared);
     let _ = send(&mut stream, &reply, shared);
 }
@@ -161,6 +175,13 @@ fn choose(request: Request, shared: &Shared) -> Reply {
         lock(&shared.faults).push("a request after the script was exhausted".into());
         Reply::error(500, "script exhausted")
     })
+}
+
+/// An answer with its length, for clients that know no chunks.
+fn tell(stream: &mut TcpStream, body: &str) -> io::Result<()> {
+    let length = ("Content-Length".to_owned(), body.len().to_string());
+    http::write_head(stream, 200, &[length])?;
+    stream.write_all(body.as_bytes())
 }
 
 fn other(request: &Request, shared: &Shared) -> Reply {

@@ -245,7 +245,7 @@ mod tests {
         let (mut pty, _env) = sh("read line; printf '\\033[31m<%s>' \"$line\"; stty size; exit 7");
         pty.resize(12, 50);
         pty.line("hello");
-        assert!(pty.wait_for("<hello>").contains("12 50"));
+        assert!(pty.wait_for("12 50").contains("<hello>"));
         assert_eq!(pty.wait(), 7);
         assert!(pty.raw_text().contains("\x1b[31m<hello>"));
     }

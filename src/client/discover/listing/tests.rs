@@ -82,3 +82,28 @@ fn local_servers_tell_the_effective_window_elsewhere() {
     assert_eq!(refined(llama), [(Some(2048), true), (Some(2048), true)]);
     assert_eq!(refined("{}"), [(Some(99), false), (Some(99), false)]);
 }
+
+#[test]
+fn prices_in_their_shapes() {
+    let told = |entry: &str| {
+        let models = parse(format!(r#"[{{"id":"m",{entry}}}]"#).as_bytes()).unwrap();
+        models[0].price.map(|p| [p.input, p.output, p.cached].map(f64::round))
+    };
+    for (entry, expected) in [
+        (
+            r#""pricing":{"prompt":"0.000002","completion":"0.00001","input_cache_read":"0.000001"}"#,
+            Some([2.0, 10.0, 1.0]),
+        ),
+        (r#""pricing":{"input":3,"output":5}"#, Some([3.0, 5.0, 3.0])),
+        (
+            r#""model_info":{"input_cost_per_token":4e-6,"output_cost_per_token":8e-6}"#,
+            Some([4.0, 8.0, 4.0]),
+        ),
+        (r#""pricing":{"prompt":"-1","completion":"-1"}"#, None),
+        (r#""pricing":{"prompt":"much","completion":"more"}"#, None),
+        (r#""pricing":{"input":3}"#, None),
+        (r#""pricing":null"#, None),
+    ] {
+        assert_eq!(told(entry), expected, "{entry}");
+    }
+}

@@ -1,0 +1,93 @@
+use super::*;
+use crate::event::{FileChange, ToolResult};
+
+const ID: &str = "20260101T000000Z-abcdef";
+
+fn line(seq: u64, event: Event) -> Vec<u8> {
+    Record { seq, at: String::new(), event }.to_line().unwrap()
+}
+
+fn change(seq: u64, call_id: &str, path: &Path) -> Vec<u8> {
+    line(
+        seq,
+        Event::FileChange(FileChange {
+            call_id: call_id.to_owned(),
+            path: path.display().to_string(),
+            before: None,
+            after: String::new(),
+            mode: None,
+        }),
+    )
+}
+
+fn result(seq: u64, call_id: &str) -> Vec<u8> {
+    line(
+        seq,
+        Event::ToolResult(ToolResult { call_id: call_id.to_owned(), ..ToolResult::default() }),
+    )
+}
+
+/// A log with these lines, and a folder that holds these files; gives the files that are left.
+fn left(lines: impl Fn(&Path) -> Vec<Vec<u8>>, files: &[&str]) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().join("work");
+    fs::create_dir(&work).unwrap();
+    for name in files {
+        fs::write(work.join(name), "x").unwrap();
+    }
+    let log = dir.path().join(format!("{ID}.jsonl"));
+    fs::write(&log, lines(&work.join("a.txt")).concat()).unwrap();
+    remove(&log, ID);
+    let mut names: Vec<String> = fs::read_dir(&work)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn only_the_file_of_an_unfinished_change_goes() {
+    let own = format!("{}x1y2z3{TEMPORARY_SUFFIX}", temporary_prefix(ID));
+    let others = [".xsh-20260101T000000Z-ffffff-x1y2z3.tmp", "a.txt", "b.tmp"];
+    let files = [&own, others[0], others[1], others[2]];
+    assert_eq!(left(|path| vec![change(1, "c1", path)], &files), others);
+    assert_eq!(
+        left(|path| vec![change(1, "c1", path), b"{\"type\":\"tool".to_vec()], &files),
+        others
+    );
+    let again = |path: &Path| vec![change(1, "c1", path), result(2, "c1"), change(3, "c1", path)];
+    assert_eq!(left(again, &files), others, "ids may come again");
+    let done = |path: &Path| vec![change(1, "c1", path), result(2, "c1")];
+    assert_eq!(left(done, &files).len(), files.len(), "a finished change leaves nothing to remove");
+}
+
+#[test]
+fn half_blobs_go_and_whole_ones_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join(format!("{ID}.jsonl"));
+    let blobs = dir.path().join(format!("{ID}.files/blobs"));
+    fs::create_dir_all(&blobs).unwrap();
+    fs::write(blobs.join("aa"), "whole").unwrap();
+    fs::write(blobs.join("bb.part"), "ha").unwrap();
+    remove(&log, ID);
+    assert!(blobs.join("aa").exists() && !blobs.join("bb.part").exists());
+}
+
+#[test]
+fn a_session_in_use_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join(format!("{ID}.jsonl"));
+    let part = dir.path().join(format!("{ID}.files/blobs/bb.part"));
+    fs::create_dir_all(part.parent().unwrap()).unwrap();
+    fs::write(&part, "ha").unwrap();
+    let lock = lock::Lock::acquire(&log).unwrap();
+    remove_if_abandoned(&log, ID);
+    assert!(part.exists());
+    drop(lock);
+    remove_if_abandoned(&log, ID);
+    assert!(part.exists(), "its writer ended well");
+    fs::write(log.with_extension("lock"), "1").unwrap();
+    remove_if_abandoned(&log, ID);
+    assert!(!part.exists());
+}
