@@ -6,6 +6,7 @@
 mod background;
 mod mind;
 mod rewind;
+mod tuning;
 mod window;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::learned::Learned;
+use crate::client::profile::Profile;
+use crate::client::profile::adjust::Adjustment;
 use crate::client::profile::effort::Effort;
 use crate::client::request::{Envelope, Message};
 use crate::client::retry::RetryPolicy;
@@ -121,6 +125,12 @@ pub struct Agent {
     pub(crate) mind: Mind,
     pub(crate) envelope: Envelope,
     pub(crate) windows: Windows,
+    /// What holds for the model in use; made by [`Agent::retune`].
+    pub(crate) profile: Profile,
+    /// What endpoints were seen to accept.
+    pub(crate) learned: Learned,
+    /// Changes that have not led to an answer yet.
+    pub(crate) tried: Vec<Adjustment>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) store: Store,
@@ -208,7 +218,7 @@ impl Agent {
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
         self.settle()?;
-        self.take_session(self.store.create(&self.workspace.root, self.mind.profile));
+        self.take_session(self.store.create(&self.workspace.root, &self.profile));
         self.opened(None);
         Ok(())
     }
@@ -220,7 +230,7 @@ impl Agent {
         if self.session.path().is_some_and(|own| same_file(&own, &path)) {
             return Err(Error::usage("this session is open already", ""));
         }
-        let resumed = resume::open(&path, self.mind.profile, self.store.refuge())?;
+        let resumed = resume::open(&path, &self.profile, self.store.refuge())?;
         let recorded = &resumed.session.header.cwd;
         if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
             return Err(Error::usage("this session belongs to another folder", recorded)
@@ -263,12 +273,7 @@ impl Agent {
     pub(crate) fn take_session(&mut self, session: Session) {
         self.leave_jobs();
         self.session = session;
-        self.read_as_model();
-    }
-
-    /// Encodes the history as the model in use reads it.
-    pub(crate) fn read_as_model(&mut self) {
-        self.session.state.set_reader(self.mind.profile, self.mind.speaker());
+        self.retune();
     }
 
     /// Makes sure that nothing of the present session is lost before it is left.

@@ -124,6 +124,8 @@ pub enum Delta {
     Reasoning(String),
     /// A tool call's name became known; its arguments are still arriving.
     ToolCall(String),
+    /// Something odd about the answer that the user should know.
+    Note(String),
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if asks for it")]

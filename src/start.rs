@@ -13,7 +13,9 @@ use tokio::sync::mpsc;
 
 use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Mind, Options, Question, Window, Windows};
 use crate::cli::Args;
+use crate::client::learned::Learned;
 use crate::client::profile::{GENERIC, Profile};
+use crate::client::request::Envelope;
 use crate::client::retry::RetryPolicy;
 use crate::config::environment::Environment;
 use crate::config::resolve::{World, resolve};
@@ -23,7 +25,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::prompt::{self, Parts};
 use crate::session::store::Store;
-use crate::session::{Session, log, resume};
+use crate::session::{Session, clock, log, resume};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::update::Update;
@@ -134,6 +136,8 @@ pub fn demo_agent(mut start: Start, wires: Wires) -> Result<Agent, Error> {
         name: demo::MODEL.to_owned(),
         provider: "demo".to_owned(),
         profile: &GENERIC,
+        base_url: String::new(),
+        extra_body: serde_json::Map::new(),
         window: Window { tokens: Some(128_000), origin: "the demo".to_owned() },
         price: None,
         loopback: true,
@@ -175,8 +179,11 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
     };
     let mut agent = Agent {
         session,
-        envelope: mind.envelope(registry.wire(), effort),
+        envelope: Envelope::default(),
+        profile: *mind.profile,
         mind,
+        learned: Learned::open(config.state_dir.as_deref(), clock::timestamp()),
+        tried: Vec::new(),
         windows: Windows::default(),
         workspace: Arc::new(Workspace {
             root: config.workspace.clone(),
@@ -192,13 +199,13 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         questions: wires.questions,
         prompt_is_fresh: false,
     };
-    agent.read_as_model();
+    agent.retune();
     agent
 }
 
 fn open_session(
     start: &Start,
-    profile: &'static Profile,
+    profile: &Profile,
     wires: &Wires,
 ) -> Result<(Session, Option<u32>), Error> {
     let Some(path) = &start.resume else {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Probe, Window, log_error};
@@ -12,14 +13,13 @@ use crate::client::Model;
 use crate::client::profile::Profile;
 use crate::client::profile::effort::{self, Effort};
 use crate::client::profile::models::Price;
-use crate::client::request::{self, Envelope};
 use crate::compact::{self, Wish, plan::Budget};
 use crate::error::Error;
 use crate::event::{Event, ModelChanged, Trigger};
 use crate::mask::Masks;
 use crate::message::Usage;
 use crate::session::log::LogError;
-use crate::session::state::Speaker;
+use crate::session::speaker::Speaker;
 use crate::turn::Tally;
 use crate::update::Update;
 
@@ -37,6 +37,10 @@ pub struct Mind {
     pub provider: String,
     /// How the provider differs from others.
     pub profile: &'static Profile,
+    /// Where requests go; empty for a script.
+    pub base_url: String,
+    /// Request fields that the user configured.
+    pub extra_body: Map<String, Value>,
     /// Its context window.
     pub window: Window,
     /// What it costs, where known.
@@ -55,17 +59,6 @@ impl Mind {
     /// Its name in the log.
     pub fn speaker(&self) -> Speaker {
         Speaker { provider: self.provider.clone(), model: self.name.clone() }
-    }
-
-    /// What surrounds the messages of its requests.
-    pub fn envelope(&self, tools: String, effort: Option<Effort>) -> Envelope {
-        let fields = effort::fields(self.profile, &self.name, effort);
-        Envelope {
-            tools,
-            include_usage: self.profile.include_usage,
-            extra: request::extra(self.profile, &fields),
-            model: self.name.clone(),
-        }
     }
 
     fn title(&self) -> String {
@@ -124,14 +117,9 @@ impl Agent {
         self.options.hidden_env = mind.hidden_env.clone();
         self.options.masks = mind.masks.clone();
         self.mind = mind;
-        self.fit_envelope();
-        self.read_as_model();
+        self.tried.clear();
+        self.retune();
         self.prompt_is_fresh = false;
-    }
-
-    fn fit_envelope(&mut self) {
-        let tools = std::mem::take(&mut self.envelope.tools);
-        self.envelope = self.mind.envelope(tools, self.options.effort);
     }
 
     /// Shortens the history until it fits the window of `mind`: by a summary of the model in use,
@@ -218,12 +206,12 @@ impl Agent {
     /// Takes over a level that the log holds already.
     pub fn restore_effort(&mut self, effort: Option<Effort>) {
         self.options.effort = effort;
-        self.fit_envelope();
+        self.retune();
     }
 
     /// `/effort`: the level, and how it is sent.
     pub fn effort(&self) -> String {
-        let fields = |effort| effort::fields(self.mind.profile, &self.mind.name, effort);
+        let fields = |effort| effort::fields(&self.profile, &self.mind.name, effort);
         let Some(level) = self.options.effort else {
             return "effort: as the provider sees fit".to_owned();
         };

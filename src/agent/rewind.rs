@@ -61,7 +61,7 @@ impl Agent {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
         let (copy, old) = fork::copy(&path, end)?;
-        let resumed = resume::open(&copy, self.mind.profile, self.store.refuge())?;
+        let resumed = resume::open(&copy, &self.profile, self.store.refuge())?;
         self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))

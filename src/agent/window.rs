@@ -1,7 +1,8 @@
 //! How large the model's context window is: said, built in, told by the server, or learned.
 //!
-//! A window that nobody has told is asked for in the background, so that neither the prompt nor a
-//! request waits for it; the answer is taken in between steps.
+//! A window that nobody has told is asked for in the background: while the user types, or, in a
+//! headless run, once there is a second step. Neither the prompt nor the first request waits for it;
+//! the answer is taken in between steps.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,6 +13,7 @@ use tokio::task::JoinSet;
 use super::{Agent, Mind};
 use crate::client::classify::ProviderError;
 use crate::client::discover::listing::Listed;
+use crate::client::learned::Facts;
 use crate::message::Usage;
 use crate::update::Update;
 
@@ -79,16 +81,11 @@ impl Mind {
 }
 
 impl Agent {
-    /// Begins to ask for an unknown window, once. Does not wait.
+    /// Begins to ask for an unknown window. Does not wait. Some local servers know only what is
+    /// loaded, so they are asked again.
     pub(crate) fn ask_window(&mut self) {
-        if self.windows.asked == 0 {
-            self.ask_now();
-        }
-    }
-
-    /// Asks again after a reply: some local servers know only what is loaded.
-    pub(crate) fn ask_window_again(&mut self) {
-        if self.windows.asked == 1 && self.mind.loopback {
+        let times = if self.mind.loopback { 2 } else { 1 };
+        if self.windows.asked < times && self.windows.answers.is_empty() {
             self.ask_now();
         }
     }
@@ -135,6 +132,7 @@ impl Agent {
         if let Some(tokens) = error.window.filter(|&tokens| tokens >= SMALLEST) {
             let origin = "the provider's error".to_owned();
             self.mind.window = Window { tokens: Some(tokens), origin };
+            self.learn(&Facts { adjustments: Vec::new(), window: Some(tokens) });
         }
     }
 

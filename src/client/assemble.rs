@@ -218,6 +218,9 @@ impl Assembler {
             End::Failed(error) => Some(error),
             End::Marked | End::Bare => meaning.failure(&self.finish),
         };
+        if meaning == Meaning::Unknown {
+            on_delta(Delta::Note(unknown_end(&self.finish)));
+        }
         let whole = error.is_none() && marked && !meaning.is_cut();
         let mut reply = self.reply;
         reply.reasoning_details = self.details.finish(self.rewritten);
@@ -273,10 +276,17 @@ fn ended_early(reply: &Reply) -> ProviderError {
     ProviderError::new(ErrorKind::Incomplete, why)
 }
 
+fn unknown_end(word: &str) -> String {
+    let word: String = word.escape_default().take(60).collect();
+    format!("the provider ended the answer with `{word}`, which xsh does not know")
+}
+
 /// What a provider's word for the end of an answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Normal,
+    /// A word that is not known; it ends an answer like `stop`.
+    Unknown,
     Length,
     Filtered,
     Failure(ErrorKind),
@@ -293,15 +303,16 @@ fn meaning(word: &str) -> Meaning {
         "insufficient_system_resource" => Meaning::Failure(ErrorKind::Overloaded),
         "network_error" | "abort" | "error" => Meaning::Failure(ErrorKind::Server),
         "malformed_function_call" => Meaning::Failure(ErrorKind::ToolGeneration),
-        // Words that are not known end an answer like `stop`.
-        _ => Meaning::Normal,
+        "" | "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "eos"
+        | "eos_token" | "stop_sequence" | "completed" | "load" | "repetition" => Meaning::Normal,
+        _ => Meaning::Unknown,
     }
 }
 
 impl Meaning {
     /// The answer goes on where it stops.
     fn is_cut(self) -> bool {
-        self != Self::Normal
+        !matches!(self, Self::Normal | Self::Unknown)
     }
 
     fn failure(self, word: &str) -> Option<ProviderError> {
@@ -316,8 +327,8 @@ impl Meaning {
             (Some(_), _) | (None, Self::Failure(_)) => FinishReason::Error,
             (None, Self::Length) => FinishReason::Length,
             (None, Self::Filtered) => FinishReason::ContentFilter,
-            (None, Self::Normal) if has_calls => FinishReason::ToolCalls,
-            (None, Self::Normal) => FinishReason::Stop,
+            (None, Self::Normal | Self::Unknown) if has_calls => FinishReason::ToolCalls,
+            (None, Self::Normal | Self::Unknown) => FinishReason::Stop,
         }
     }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::message::{FinishReason, Reply};
+
 mod kind;
 mod overflow;
 mod page;
@@ -111,6 +113,8 @@ pub struct ProviderError {
     pub window: Option<u64>,
     /// For an overflow, the tokens that the request had where the text states it.
     pub asked: Option<u64>,
+    /// The answer had no body, so that only its status tells anything.
+    pub bodyless: bool,
 }
 
 impl ProviderError {
@@ -125,7 +129,30 @@ impl ProviderError {
             retry_after: None,
             window: None,
             asked: None,
+            bodyless: false,
         }
+    }
+
+    /// Some say nothing at all about a prompt that is too long: a refusal without a word counts as
+    /// an overflow where the request, by estimate, nearly fills the window.
+    #[must_use]
+    pub fn with_size(mut self, size: u64, window: Option<u64>) -> Self {
+        let fills = window.is_some_and(|window| size.saturating_mul(5) > window.saturating_mul(4));
+        if self.bodyless && self.status == Some(400) && fills {
+            self.kind = ErrorKind::Overflow;
+        }
+        self
+    }
+
+    /// Some cut the answer to nothing instead of refusing a prompt that fills the window.
+    pub fn of_full_window(reply: &Reply, window: Option<u64>) -> Option<Self> {
+        let read = reply.usage?.prompt;
+        let full = read.saturating_mul(100) >= window?.saturating_mul(99);
+        let cut = reply.finish_reason == FinishReason::Length && reply.is_empty();
+        (cut && full).then(|| {
+            let why = format!("no answer fits: the prompt's {read} tokens fill the context window");
+            Self::new(ErrorKind::Overflow, why)
+        })
     }
 
     /// True when the same request may well succeed a little later.
@@ -260,6 +287,7 @@ fn from_text(text: &str, html: bool, status: Option<u16>, url: &str) -> Provider
         let extract = page::extract(text);
         error.message = format!("HTML instead of an API answer from {url}: {extract}");
     } else if text.is_empty() {
+        error.bodyless = true;
         error.message = format!("{url} answered without a body");
     } else if !error.retryable() {
         error.message = clean(&format!("{url} answered: {}", error.message), MAX_MESSAGE);

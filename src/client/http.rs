@@ -137,7 +137,7 @@ impl HttpModel {
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Failure>> {
         let endpoint = &self.link.endpoint;
-        let url = format!("{}/chat/completions", endpoint.base_url);
+        let url = format!("{}{}", endpoint.base_url, request.path);
         let no_reply = |error| Box::new(Failure::Provider(error, Reply::default()));
         let client = self.link.client().map_err(no_reply)?;
         write_log(&mut self.log, &format!("> POST {url}"), &request.body);

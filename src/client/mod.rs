@@ -3,8 +3,9 @@
 //! Pure parts: [`request`] (messages to bytes), [`sse`] (framing), [`textcalls`] (calls in the
 //! wrong place), [`decode`] (a response body to a
 //! reply; it drives `chunk`, [`assemble`], `calls` and [`think`]), [`classify`] (what an error
-//! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data). Effects:
-//! [`http`], [`discover`], [`windows`].
+//! means), [`retry`] (when to ask again), [`profile`] (how providers differ, as data), [`negotiate`]
+//! (what to change about a refused request), [`schemas`] (tools as a provider takes them). Effects:
+//! [`http`], [`discover`], [`learned`], [`windows`].
 
 pub mod assemble;
 mod calls;
@@ -15,10 +16,13 @@ mod details;
 pub mod discover;
 pub mod http;
 mod lax;
+pub mod learned;
+pub mod negotiate;
 mod objects;
 pub mod profile;
 pub mod request;
 pub mod retry;
+pub mod schemas;
 pub mod sse;
 mod surrogate;
 pub mod textcalls;
@@ -41,6 +45,8 @@ pub struct Request {
     pub body: Bytes,
     /// Where ids for calls that came without one begin; unique within the session.
     pub id_prefix: String,
+    /// The path below the base URL.
+    pub path: &'static str,
 }
 
 /// Why there is no reply.

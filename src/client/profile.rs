@@ -2,17 +2,22 @@
 //!
 //! A [`Profile`] says what a provider accepts on the wire, which hosts are its own, and which
 //! environment variables hold its key. [`table`] holds the rows, [`models`] what is known about
-//! single models, [`effort`] turns a thinking level into request fields. Everything here is flat
-//! and constant; what a running program learns about an endpoint is kept elsewhere.
+//! single models, [`effort`] turns a thinking level into request fields. A row is constant and
+//! flat; [`adjust`] makes of it what holds for one model at one endpoint.
 
+pub mod adjust;
 pub mod effort;
+pub mod fields;
+pub mod levels;
 pub mod models;
 pub mod table;
 
 pub use effort::Effort;
+pub use fields::{Field, Fields};
 pub use table::{GENERIC, PROFILES};
 
 use reqwest::Url;
+use serde::{Deserialize, Serialize};
 
 /// How the key travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +29,8 @@ pub enum Auth {
 }
 
 /// The name of the parameter that limits a reply's tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutLimit {
     /// `max_tokens`.
     MaxTokens,
@@ -43,12 +49,15 @@ impl OutLimit {
 }
 
 /// The role that the system prompt is sent under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SystemRole {
     /// `system`, understood by nearly all.
     System,
     /// `developer`.
     Developer,
+    /// `user`, for templates that know no system role.
+    User,
 }
 
 impl SystemRole {
@@ -57,6 +66,7 @@ impl SystemRole {
         match self {
             Self::System => "system",
             Self::Developer => "developer",
+            Self::User => "user",
         }
     }
 }
@@ -70,12 +80,48 @@ pub enum Replay {
     SameField,
     /// On every assistant message, as an empty text where there was none.
     Always,
-    /// `reasoning_details`, unmodified and in order.
+    /// As `SameField`, with `reasoning_details` unmodified and in order.
     Details,
+    /// As a `thinking` part of the content, where it came as one.
+    Parts,
+}
+
+/// What becomes of `extra_content`, in which a call's signature travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signatures {
+    /// It goes back to the model that wrote the call.
+    Echo,
+    /// Likewise, and a reply without one gets the value that passes for it.
+    Demanded,
+}
+
+/// Whether neighbouring messages need one between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turns {
+    /// Any order is taken.
+    Free,
+    /// No user message directly after a tool result.
+    NoUserAfterTool,
+    /// Likewise, and no user message directly after another.
+    Alternate,
+}
+
+/// How much of JSON Schema a provider takes in a tool's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaLevel {
+    /// All of it.
+    Full,
+    /// Without patterns, formats and bounds: grammars are built from it.
+    Plain,
+    /// Types, properties, descriptions and enums of strings, nothing else.
+    Bare,
 }
 
 /// Which tool-call ids a provider takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum IdRule {
     /// Any text.
     Any,
@@ -159,14 +205,34 @@ pub struct Profile {
     pub null_content: bool,
     /// Which call ids it takes.
     pub id_rule: IdRule,
-    /// A user message may follow a tool result directly.
-    pub user_after_tool: bool,
+    /// What has to stand between messages.
+    pub turns: Turns,
     /// Tool results carry the tool's `name`.
     pub tool_name: bool,
+    /// What becomes of calls' signatures.
+    pub signatures: Signatures,
+    /// Reasoning that was split off the content goes back into it, in its tags.
+    pub think_back: bool,
+    /// Assistant text may not end in white space.
+    pub trim: bool,
+    /// How much of JSON Schema it takes.
+    pub schemas: SchemaLevel,
+    /// Send the session's id as `prompt_cache_key`.
+    pub cache_key: bool,
+    /// A prefix of its listed model ids that requests leave out.
+    pub model_prefix: &'static str,
     /// `tool_choice` may be anything but `auto` and `none`.
     pub forced_tool_choice: bool,
     /// Further top-level request fields: name and JSON value.
     pub extra_body: &'static [(&'static str, &'static str)],
+    /// Fields that were refused here and are left out.
+    pub without: Fields,
+    /// Level names that were said to be accepted; others go to the nearest of them.
+    pub only_levels: levels::Names,
+    /// `reasoning_effort` has to be `none` while tools are offered.
+    pub no_effort_with_tools: bool,
+    /// The API lies below `/v1` of the base URL.
+    pub below_v1: bool,
 }
 
 impl Profile {
@@ -178,6 +244,16 @@ impl Profile {
     /// True when requests without a key are pointless.
     pub fn needs_key(&self) -> bool {
         !self.key_envs.is_empty() && !self.is_local()
+    }
+
+    /// False for a field that was refused.
+    pub fn sends(&self, field: Field) -> bool {
+        !self.without.contains(field)
+    }
+
+    /// The path of the API below the base URL.
+    pub fn path(&self) -> &'static str {
+        if self.below_v1 { "/v1/chat/completions" } else { "/chat/completions" }
     }
 
     /// True for a host that may see this provider's key.

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::profile::{IdRule, Profile, Replay};
+use super::profile::{Field, IdRule, OutLimit, Profile, Replay, Signatures};
 use crate::hash;
 use crate::message::{Reply, ToolCall};
 use crate::tools::arguments;
@@ -66,8 +66,7 @@ struct ToolMessage<'a> {
 #[derive(Serialize)]
 struct AssistantMessage<'a> {
     role: &'static str,
-    /// None is `null`.
-    content: Option<&'a str>,
+    content: Content<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,12 +78,27 @@ struct AssistantMessage<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Null,
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Thinking { thinking: [Box<Part<'a>>; 1] },
+    Text { text: &'a str },
+}
+
+#[derive(Serialize)]
 struct WireCall<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
     function: WireFunction<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    extra_content: Option<&'a Value>,
+    extra_content: Option<Cow<'a, Value>>,
 }
 
 #[derive(Serialize)]
@@ -102,7 +116,8 @@ pub fn encode(message: &Message, profile: &Profile, out: &mut Vec<u8>) {
         Message::Assistant(reply) => append(&assistant(reply, profile), out),
         Message::Tool { call_id, name, content } => {
             let tool_call_id = wire_id(call_id, profile.id_rule);
-            let name = profile.tool_name.then(|| wire_name(name));
+            let named = profile.tool_name && profile.sends(Field::ToolName);
+            let name = named.then(|| wire_name(name));
             append(&ToolMessage { role: "tool", tool_call_id, name, content }, out);
         }
     }
@@ -113,10 +128,10 @@ pub fn encode_system(content: &str, profile: &Profile, out: &mut Vec<u8>) {
     append(&Plain { role: profile.system_role.name(), content }, out);
 }
 
-/// Appends what stands between a tool result and a user message, for providers that refuse the
-/// one directly after the other.
+/// Appends what stands before a user message where a provider refuses it directly after what is
+/// there: a short answer.
 pub fn encode_bridge(out: &mut Vec<u8>) {
-    append(&Plain { role: "assistant", content: "(interrupted)" }, out);
+    append(&Plain { role: "assistant", content: "(no answer)" }, out);
 }
 
 fn append(value: &impl Serialize, out: &mut Vec<u8>) {
@@ -131,28 +146,61 @@ fn assistant<'a>(reply: &'a Reply, profile: &Profile) -> AssistantMessage<'a> {
         (Replay::Always, _) => (Some(text.unwrap_or_default()), None),
         (Replay::SameField | Replay::Details, Some("reasoning_content")) => (text, None),
         (Replay::SameField | Replay::Details, Some("reasoning")) => (None, text),
-        (Replay::Never | Replay::SameField | Replay::Details, _) => (None, None),
+        (Replay::Never | Replay::SameField | Replay::Details | Replay::Parts, _) => (None, None),
     };
-    let calls_only = reply.content.is_empty() && !reply.tool_calls.is_empty();
-    let details = reply.reasoning_details.as_ref().filter(|_| profile.replay == Replay::Details);
+    let details = profile.replay == Replay::Details;
     AssistantMessage {
         role: "assistant",
-        content: (!(calls_only && profile.null_content)).then_some(reply.content.as_str()),
+        content: content(reply, profile),
         reasoning_content,
         reasoning,
-        reasoning_details: details,
-        tool_calls: reply.tool_calls.iter().map(|call| wire_call(call, profile)).collect(),
+        reasoning_details: reply.reasoning_details.as_ref().filter(|_| details),
+        tool_calls: calls(reply, profile),
     }
 }
 
-fn wire_call<'a>(call: &'a ToolCall, profile: &Profile) -> WireCall<'a> {
-    let arguments = arguments::replay(&call.arguments);
-    WireCall {
+fn content<'a>(reply: &'a Reply, profile: &Profile) -> Content<'a> {
+    let text = reply.content.as_str();
+    let text = if profile.trim { text.trim_end() } else { text };
+    let reasoning = (!reply.reasoning.is_empty()).then_some(reply.reasoning.as_str());
+    match (reasoning, reply.reasoning_field.as_deref()) {
+        (Some(reasoning), Some("content")) if profile.replay == Replay::Parts => {
+            let thinking = Part::Thinking { thinking: [Box::new(Part::Text { text: reasoning })] };
+            let text = (!text.is_empty()).then_some(Part::Text { text });
+            Content::Parts(std::iter::once(thinking).chain(text).collect())
+        }
+        (Some(reasoning), Some("think")) if profile.think_back => {
+            Content::Text(format!("<think>{reasoning}</think>{text}").into())
+        }
+        _ if text.is_empty() && profile.null_content => Content::Null,
+        _ => Content::Text(text.into()),
+    }
+}
+
+fn calls<'a>(reply: &'a Reply, profile: &Profile) -> Vec<WireCall<'a>> {
+    let signed = reply.tool_calls.iter().any(|call| call.extra_content.is_some());
+    let unsigned = !signed && profile.signatures == Signatures::Demanded;
+    let sends = profile.sends(Field::ExtraContent);
+    let wire = |(place, call): (usize, &'a ToolCall)| WireCall {
         id: wire_id(&call.id, profile.id_rule),
         r#type: "function",
-        function: WireFunction { name: wire_name(&call.name), arguments },
-        extra_content: call.extra_content.as_ref(),
-    }
+        function: WireFunction {
+            name: wire_name(&call.name),
+            arguments: arguments::replay(&call.arguments),
+        },
+        extra_content: match &call.extra_content {
+            _ if !sends => None,
+            // Of calls made together only the first has to be signed.
+            _ if unsigned => (place == 0).then(|| Cow::Owned(passing_signature())),
+            own => own.as_ref().map(Cow::Borrowed),
+        },
+    };
+    reply.tool_calls.iter().enumerate().map(wire).collect()
+}
+
+/// What the maker documents for calls that its model did not write.
+fn passing_signature() -> Value {
+    json!({ "google": { "thought_signature": "skip_thought_signature_validator" } })
 }
 
 /// The name as every provider takes it. A model may invent any; strict servers then refuse the whole
@@ -198,22 +246,22 @@ pub struct Envelope {
     pub model: String,
     /// The `tools` array as JSON text; empty for none.
     pub tools: String,
-    /// Ask for a usage report at the end of the stream.
-    pub include_usage: bool,
     /// Further top-level fields as `"name":value` pairs joined by commas.
     pub extra: String,
+    /// A prefix of the id that is left out.
+    pub model_prefix: &'static str,
+    /// Say in a request for a summary that no tool may be called.
+    pub no_calls: bool,
 }
 
 impl Envelope {
     /// The body of a chat request around messages that are already encoded and joined.
     pub fn body(&self, messages: &[u8], kind: Kind) -> Vec<u8> {
         let mut body = Vec::with_capacity(messages.len() + self.tools.len() + 512);
+        let model = self.model.strip_prefix(self.model_prefix).unwrap_or(&self.model);
         body.extend_from_slice(b"{\"model\":");
-        append(&self.model, &mut body);
+        append(&model, &mut body);
         body.extend_from_slice(b",\"stream\":true");
-        if self.include_usage {
-            body.extend_from_slice(b",\"stream_options\":{\"include_usage\":true}");
-        }
         if !self.extra.is_empty() {
             body.push(b',');
             body.extend_from_slice(self.extra.as_bytes());
@@ -221,7 +269,7 @@ impl Envelope {
         if !self.tools.is_empty() {
             body.extend_from_slice(b",\"tools\":");
             body.extend_from_slice(self.tools.as_bytes());
-            if kind == Kind::Summary {
+            if kind == Kind::Summary && self.no_calls {
                 body.extend_from_slice(b",\"tool_choice\":\"none\"");
             }
         }
@@ -242,14 +290,51 @@ pub enum Kind {
     Summary,
 }
 
-/// Further request fields as JSON text, in a fixed order: the profile's own, with `fields` in their
-/// place or after them.
-pub fn extra(profile: &Profile, fields: &[(&'static str, Value)]) -> String {
-    let own = profile
-        .extra_body
-        .iter()
-        .filter(|(name, _)| fields.iter().all(|(other, _)| other != name))
-        .map(|(name, value)| format!("\"{name}\":{value}"));
-    let given = fields.iter().map(|(name, value)| format!("\"{name}\":{value}"));
-    own.chain(given).collect::<Vec<_>>().join(",")
+/// Everything beside model, tools and messages that may stand in a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Extras<'a> {
+    /// The fields that ask for a thinking level.
+    pub effort: &'a [(&'static str, Value)],
+    /// The session's id.
+    pub session: &'a str,
+    /// What the user configured; replaces everything else of the same name.
+    pub user: &'a Map<String, Value>,
 }
+
+/// Further request fields as JSON text, in a fixed order: the profile's own, then what was asked
+/// for, then the user's. A later one replaces an earlier one of its name.
+pub fn extra(profile: &Profile, extras: &Extras<'_>) -> String {
+    let mut fields: Vec<(&str, String)> = Vec::new();
+    if profile.include_usage {
+        fields.push(("stream_options", "{\"include_usage\":true}".to_owned()));
+    }
+    fields.extend(profile.extra_body.iter().map(|(name, json)| (*name, (*json).to_owned())));
+    for (name, value) in extras.effort {
+        set(&mut fields, name, value.to_string());
+    }
+    if profile.cache_key && !extras.session.is_empty() {
+        fields.push(("prompt_cache_key", json!(extras.session).to_string()));
+    }
+    fields.retain(|(name, _)| Field::of_request(name).is_none_or(|field| profile.sends(field)));
+    for (name, value) in extras.user {
+        set(&mut fields, user_name(name, profile), value.to_string());
+    }
+    let pairs = fields.iter().map(|(name, json)| format!("{}:{json}", json!(name)));
+    pairs.collect::<Vec<_>>().join(",")
+}
+
+fn set<'a>(fields: &mut Vec<(&'a str, String)>, name: &'a str, json: String) {
+    match fields.iter_mut().find(|(known, _)| *known == name) {
+        Some(field) => field.1 = json,
+        None => fields.push((name, json)),
+    }
+}
+
+/// A limit of the output goes under the name that the provider knows.
+fn user_name<'a>(name: &'a str, profile: &Profile) -> &'a str {
+    let limits = [OutLimit::MaxTokens, OutLimit::MaxCompletionTokens];
+    if limits.iter().any(|limit| limit.name() == name) { profile.out_limit.name() } else { name }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,8 @@ pub mod summary;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::client::request::{self, Kind, Message};
-use crate::client::{Failure, Request};
+use crate::client::Failure;
+use crate::client::request::Message;
 use crate::event::{Compaction, CompactionKind, Event, Trigger};
 use crate::message::{FinishReason, Reply, Usage};
 use crate::prompt;
@@ -19,12 +19,15 @@ use crate::session::log::LogError;
 use crate::session::state::State;
 use crate::turn::Tally;
 use crate::turn::machine::{Input, Means};
-use crate::turn::model_call::{self, Audience};
+use crate::turn::model_call::{self, Ask};
 use crate::update::Update;
 use plan::{Budget, Plan};
 
 /// A compaction that leaves more than this part of the size has gained nothing, in percent.
 const GAIN_PERCENT: u64 = 95;
+
+/// Bytes around the summary's prompt in a request, with what may have to stand before it.
+const PROMPT_FRAME: usize = 128;
 
 /// Why a compaction changed nothing, in words for the user.
 pub(crate) type Refusal = String;
@@ -67,7 +70,7 @@ pub(crate) async fn run(
 /// What the summary request is made of.
 struct Draft {
     plan: Plan,
-    request: Request,
+    prompt: Message,
     before: u64,
     replaced_bytes: usize,
 }
@@ -94,17 +97,15 @@ pub(crate) async fn summarise(
     let Some(draft) = draft(agent, wish) else {
         return Ok(Err("there is nothing that a summary could replace".to_owned()));
     };
-    let reply =
-        match model_call::call(agent, (draft.request.clone(), Audience::Nobody), tally, cancel)
-            .await
-        {
-            Ok(answer) => answer.reply,
-            Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
-            Err(Failure::Provider(error, _)) => {
-                agent.learn_window(&error);
-                return Ok(Err(format!("the model could not summarise: {error}")));
-            }
-        };
+    let ask = Ask::Summary { messages: draft.plan.messages, prompt: &draft.prompt };
+    let reply = match model_call::call(agent, ask, tally, cancel).await {
+        Ok(answer) => answer.reply,
+        Err(Failure::Cancelled(_)) => return Ok(Err("it was interrupted".to_owned())),
+        Err(Failure::Provider(error, _)) => {
+            agent.learn_window(&error);
+            return Ok(Err(format!("the model could not summarise: {error}")));
+        }
+    };
     match accept(&reply, &draft, &agent.session.state) {
         Ok(()) => {
             let kind = CompactionKind::Summary;
@@ -125,24 +126,18 @@ pub(crate) async fn summarise(
 fn draft(agent: &Agent, wish: Wish<'_>) -> Option<Draft> {
     let state = &agent.session.state;
     let tools_bytes = agent.envelope.tools.len();
-    let prompt = Message::User(prompt::compact(wish.focus));
-    let mut encoded = Vec::new();
-    request::encode(&prompt, agent.mind.profile, &mut encoded);
+    let text = prompt::compact(wish.focus);
     let budget = budget(agent, wish.trigger);
     let into = wish.into.unwrap_or(budget.window).min(budget.window);
-    let plan = plan::plan(state, budget, into, encoded.len())?;
+    let plan = plan::plan(state, budget, into, text.len() + PROMPT_FRAME)?;
     let replaced = state.encoded().first(plan.messages);
     let replaced_bytes = replaced.len() - state.encoded().first(0).len();
     // Not even an empty summary would be shorter.
     if summary::message("", &state.requests, plan.to_seq).len() >= replaced_bytes {
         return None;
     }
-    let messages = [replaced, b",", &encoded].concat();
-    let request = Request {
-        body: agent.envelope.body(&messages, Kind::Summary).into(),
-        id_prefix: "summary_".to_owned(),
-    };
-    Some(Draft { plan, request, before: state.size(tools_bytes), replaced_bytes })
+    let before = state.size(tools_bytes);
+    Some(Draft { plan, prompt: Message::User(text), before, replaced_bytes })
 }
 
 /// The room that a summary is planned for. Where the window is unknown, and where a user or a

@@ -9,6 +9,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reqwest::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use toml::de::DeTable;
 
@@ -132,6 +133,12 @@ pub struct ProviderValues {
     pub api_key_env: Option<String>,
     /// The model where none is named.
     pub model: Option<String>,
+    /// Further headers of its requests.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Further fields of its requests.
+    #[serde(default)]
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
 }
 
 /// `[models."NAME"]`.
@@ -199,7 +206,10 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
     }
     let mut values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
     match scope {
-        Scope::User => check_variable_names(path, &values)?,
+        Scope::User => {
+            check_variable_names(path, &values)?;
+            check_extras(path, &values)?;
+        }
         Scope::Project => values = values.of_project(),
     }
     Ok(File { path: path.to_owned(), values, ignored })
@@ -259,6 +269,40 @@ fn check_variable_names(path: &Path, values: &Values) -> Result<(), Error> {
     if bad {
         return Err(at(path, None, "api_key_env is not the name of an environment variable")
             .help("it takes a name like MY_KEY; the key itself stays in the environment"));
+    }
+    Ok(())
+}
+
+/// Headers in which keys travel.
+const KEY_HEADERS: &[&str] =
+    &["authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key", "cookie"];
+
+/// Fields of a request that xsh makes itself.
+const OWN_FIELDS: &[&str] = &["model", "messages", "stream", "tools"];
+
+fn check_extras(path: &Path, values: &Values) -> Result<(), Error> {
+    for (name, section) in &values.providers {
+        let place = |what: &str, key: &str| format!("providers.{name}.{what}.{key}");
+        for (header, value) in &section.headers {
+            let at_header =
+                |why: &str| at(path, None, format!("{}: {why}", place("headers", header)));
+            if KEY_HEADERS.contains(&header.to_ascii_lowercase().as_str()) {
+                return Err(at_header("a key does not belong in a file").help(
+                    "set api_key_env to the name of the environment variable that holds it",
+                ));
+            }
+            let valid = HeaderName::from_bytes(header.as_bytes()).is_ok()
+                && HeaderValue::from_str(value).is_ok();
+            if !valid {
+                return Err(at_header("HTTP does not allow such a header"));
+            }
+        }
+        if let Some(field) =
+            OWN_FIELDS.iter().find(|field| section.extra_body.contains_key(**field))
+        {
+            let why = format!("{}: xsh sets it itself", place("extra_body", field));
+            return Err(at(path, None, why));
+        }
     }
     Ok(())
 }

@@ -98,6 +98,10 @@ pub struct Endpoint {
     pub key: Option<Setting<Secret>>,
     /// It is on this machine.
     pub loopback: bool,
+    /// Further headers that the user set for it.
+    pub headers: Vec<(String, String)>,
+    /// Further request fields that the user set for it.
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
 }
 
 /// A provider that could be used, with its usual model.

@@ -259,6 +259,8 @@ impl Endpoint {
             base_url: Setting::new(server.base_url.clone(), Origin::Discovered),
             key: None,
             loopback: true,
+            headers: Vec::new(),
+            extra_body: serde_json::Map::new(),
         }
     }
 }

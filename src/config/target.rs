@@ -94,7 +94,11 @@ pub(super) fn arrive(
     let model = model.or_else(|| usual_model(sources, &place));
     let key = key(sources, &place)?;
     let warnings = warnings(sources, &place, key.as_ref());
+    let section = place.section.cloned();
+    let (headers, extra_body) = section.map(|s| (s.headers, s.extra_body)).unwrap_or_default();
     let endpoint = Endpoint {
+        headers: headers.into_iter().collect(),
+        extra_body,
         loopback: is_loopback(&place.base_url.value),
         provider: place.provider,
         profile: place.profile,

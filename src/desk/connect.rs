@@ -10,11 +10,13 @@ use crate::agent::{Mind, Probe, Window};
 use crate::cli::Args;
 use crate::client::discover::listing::{self, Listed};
 use crate::client::http::{self, HttpModel, Link, WireLog};
+use crate::client::learned::Learned;
 use crate::client::profile::Auth;
 use crate::client::think::ThinkTags;
 use crate::client::windows;
-use crate::config::{Config, Endpoint};
+use crate::config::{Config, Endpoint, Origin};
 use crate::error::Error;
+use crate::session::clock;
 
 /// How long a command waits for what a server tells of a model.
 const ASK_WITHIN: Duration = Duration::from_secs(3);
@@ -25,22 +27,37 @@ pub fn mind(config: &Config, args: &Args) -> Result<Mind, Error> {
     let log = args.output.debug_log.as_deref();
     let log = log.map(|path| open_wire_log(path, config)).transpose()?;
     let link = Link::new(http_endpoint(endpoint, config));
-    let window = config.window.as_ref();
     Ok(Mind {
         probe: Some(probe(&link, endpoint, &model.value)),
         model: Box::new(HttpModel::new(link, log)),
         name: model.value.clone(),
         provider: endpoint.provider.value.clone(),
         profile: endpoint.profile,
-        window: Window {
-            tokens: window.map(|window| window.value),
-            origin: window.map_or_else(|| "unknown".to_owned(), |w| w.origin.to_string()),
-        },
+        base_url: endpoint.base_url.value.clone(),
+        extra_body: endpoint.extra_body.clone(),
+        window: window(config, endpoint, &model.value),
         price: config.price.as_ref().map(|price| price.value),
         loopback: endpoint.loopback,
         hidden_env: Arc::new(config.hidden_env.clone()),
         masks: config.masks.clone(),
     })
+}
+
+/// What the user said, else what an overflow at this endpoint once stated, else what is built in.
+fn window(config: &Config, endpoint: &Endpoint, model: &str) -> Window {
+    let said = config.window.as_ref();
+    let is_guess = said.is_none_or(|said| {
+        matches!(said.origin, Origin::Preset(_) | Origin::Discovered | Origin::Default)
+    });
+    let learned = Learned::open(config.state_dir.as_deref(), clock::timestamp());
+    let learned = learned.facts(&endpoint.base_url.value, model).window;
+    if let Some(tokens) = learned.filter(|_| is_guess) {
+        return Window { tokens: Some(tokens), origin: "an earlier overflow error".to_owned() };
+    }
+    Window {
+        tokens: said.map(|window| window.value),
+        origin: said.map_or_else(|| "unknown".to_owned(), |window| window.origin.to_string()),
+    }
 }
 
 /// A local server has further paths that tell windows; a hosted one is not bothered with them.
@@ -92,7 +109,7 @@ fn http_endpoint(endpoint: &Endpoint, config: &Config) -> http::Endpoint {
     });
     http::Endpoint {
         base_url: endpoint.base_url.value.clone(),
-        headers: header.into_iter().collect(),
+        headers: header.into_iter().chain(endpoint.headers.clone()).collect(),
         timeouts: http::Timeouts {
             connect: config.timeouts.connect.value,
             first_byte: config.timeouts.first_byte.value,

@@ -15,6 +15,7 @@ mod rescue;
 pub mod resume;
 pub mod rewind;
 pub mod search;
+pub mod speaker;
 pub mod state;
 pub mod store;
 

@@ -19,11 +19,7 @@ pub struct Resumed {
 
 /// Opens a log, replays it and answers every call that has no result. No tool is run again.
 /// Should the workspace vanish, the session goes on in `refuge`.
-pub fn open(
-    path: &Path,
-    profile: &'static Profile,
-    refuge: Option<&Path>,
-) -> Result<Resumed, Error> {
+pub fn open(path: &Path, profile: &Profile, refuge: Option<&Path>) -> Result<Resumed, Error> {
     let mut state = State::new(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;

@@ -6,13 +6,13 @@
 
 mod retell;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::encoded::Encoded;
 use super::replaced::Replaced;
+use super::speaker::{self, Speaker};
 use crate::client::profile::Profile;
 use crate::client::request::Message;
 use crate::compact::summary;
@@ -31,15 +31,6 @@ pub struct Entry {
     pub message: Message,
     /// Who wrote it, if a model did.
     pub by: Option<Arc<Speaker>>,
-}
-
-/// A model at a provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speaker {
-    /// The provider's name.
-    pub provider: String,
-    /// The model's id there.
-    pub model: String,
 }
 
 /// A reply whose calls do not all have their result yet.
@@ -103,7 +94,7 @@ pub struct State {
     pub changes: Vec<(u64, FileChange)>,
     replaced: Replaced,
     seq: u64,
-    profile: &'static Profile,
+    profile: Profile,
     /// The model that the history is encoded for; none = whoever wrote each part of it.
     reader: Option<Speaker>,
     /// The writer of the last reply.
@@ -114,9 +105,9 @@ pub struct State {
 
 impl State {
     /// An empty session with a provider of this kind.
-    pub fn new(profile: &'static Profile) -> Self {
+    pub fn new(profile: &Profile) -> Self {
         Self {
-            profile,
+            profile: *profile,
             system: String::new(),
             history: Vec::new(),
             open: None,
@@ -382,23 +373,30 @@ impl State {
     }
 
     fn push(&mut self, entry: Entry) {
-        self.encoded.push(&for_reader(&entry, self.reader.as_ref()), self.profile);
+        let message = speaker::as_read(&entry.message, self.reader.as_ref(), entry.by.as_deref());
+        self.encoded.push(&message, &self.profile);
         self.history.push(entry);
     }
 
     /// Encodes everything anew, after the history was replaced or another model is to read it.
     fn encode_all(&mut self) {
-        self.encoded.begin(&self.system, self.profile);
+        self.encoded.begin(&self.system, &self.profile);
         for entry in &self.history {
-            self.encoded.push(&for_reader(entry, self.reader.as_ref()), self.profile);
+            let by = entry.by.as_deref();
+            let message = speaker::as_read(&entry.message, self.reader.as_ref(), by);
+            self.encoded.push(&message, &self.profile);
         }
     }
 
-    /// Encodes the history as this model at this provider takes it.
-    pub fn set_reader(&mut self, profile: &'static Profile, reader: Speaker) {
-        if self.profile != profile || self.reader.as_ref() != Some(&reader) {
-            self.profile = profile;
-            self.reader = Some(reader);
+    /// Encodes the history as this model at this provider takes it. The state is then what a replay
+    /// for that reader gives.
+    pub fn set_reader(&mut self, profile: &Profile, reader: Speaker) {
+        let before = self.reader.replace(reader);
+        let (old, new) = (before.as_ref(), self.reader.as_ref());
+        let mut authors = self.history.iter().map(|entry| entry.by.as_deref());
+        let reads_alike = authors.all(|by| speaker::read_alike(old, new, by));
+        if self.profile != *profile || !reads_alike {
+            self.profile = *profile;
             self.encode_all();
         }
     }
@@ -406,7 +404,7 @@ impl State {
     /// A state of the same kind, folded from these events.
     #[must_use]
     pub fn renewed(&self, records: Vec<Record>) -> Self {
-        let mut state = Self { reader: self.reader.clone(), ..Self::new(self.profile) };
+        let mut state = Self { reader: self.reader.clone(), ..Self::new(&self.profile) };
         for record in records {
             state.apply(record);
         }
@@ -458,24 +456,6 @@ impl State {
             .map(|(call, state)| Unanswered { call, started: state.started })
             .collect()
     }
-}
-
-/// The message as the reader may see it. Reasoning and signatures are a matter between a model and
-/// its provider: others refuse them or are misled by them.
-fn for_reader<'a>(entry: &'a Entry, reader: Option<&Speaker>) -> Cow<'a, Message> {
-    let is_own = |by: &Arc<Speaker>| reader.is_none_or(|reader| *reader == **by);
-    let Message::Assistant(reply) = &entry.message else { return Cow::Borrowed(&entry.message) };
-    if entry.by.as_ref().is_none_or(is_own) {
-        return Cow::Borrowed(&entry.message);
-    }
-    let mut reply = reply.clone();
-    reply.reasoning.clear();
-    reply.reasoning_field = None;
-    reply.reasoning_details = None;
-    for call in &mut reply.tool_calls {
-        call.extra_content = None;
-    }
-    Cow::Owned(Message::Assistant(reply))
 }
 
 /// Tokens in this many bytes, by the rule of thumb of three bytes each, rounded up.

@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// A new session; its file is made with its first event.
-    pub fn create(&self, workspace: &Path, profile: &'static Profile) -> Session {
+    pub fn create(&self, workspace: &Path, profile: &Profile) -> Session {
         let header = Header {
             kind: "session".to_owned(),
             version: FORMAT_VERSION,

@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Sent};
-use crate::client::request::Kind;
-use crate::client::{Failure, Request};
+use crate::client::Failure;
+use crate::client::classify::ProviderError;
 use crate::compact;
 use crate::event::{AssistantMessage, Author, Ending, Event, TurnFinished, UserMessage};
 use crate::message::{Reply, Usage};
 use crate::session::log::LogError;
 use crate::update::{TurnSummary, Update};
 use machine::{Fill, Finish, Input, Machine, Step};
-use model_call::{Answer, Audience};
+use model_call::{Answer, Ask};
 
 /// What a turn adds up besides its events.
 #[derive(Default)]
@@ -75,7 +75,6 @@ pub(crate) async fn run(
 fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
-    agent.ask_window();
     let turn = agent.session.state.turn.saturating_add(1);
     let content = prompt.to_owned();
     agent.session.propose(Event::UserMessage(UserMessage {
@@ -115,16 +114,18 @@ async fn call_model(
     let state = &agent.session.state;
     let tokens = state.size(agent.envelope.tools.len());
     let sent = Sent { tokens, measured: state.is_measured() };
-    let step = state.step.saturating_add(1);
-    let id_prefix = format!("call_{}_{step}_", state.turn);
-    let request = Request {
-        body: agent.envelope.body(state.encoded().all(), Kind::Step).into(),
-        id_prefix: id_prefix.clone(),
-    };
-    match model_call::call(agent, (request, Audience::User), tally, cancel).await {
+    let estimate = tokens.max(state.estimated(agent.envelope.tools.len()));
+    let id_prefix = Ask::Step.id_prefix(agent);
+    match model_call::call(agent, Ask::Step, tally, cancel).await {
         Ok(Answer { mut reply, held }) => {
             agent.warn_if_server_cuts(sent, reply.usage);
-            agent.ask_window_again();
+            if !reply.tool_calls.is_empty() {
+                agent.ask_window();
+            }
+            if let Some(error) = ProviderError::of_full_window(&reply, agent.mind.window.tokens) {
+                tally.wasted.add(&reply.usage.unwrap_or_default());
+                return Ok(Input::Failed(error));
+            }
             if text_calls::take_over(agent, &mut reply, held, &id_prefix) {
                 tally.answer.clear();
                 record_message(agent, reply, false)?;
@@ -136,7 +137,7 @@ async fn call_model(
         Err(Failure::Provider(error, partial)) => {
             tally.wasted.add(&partial.usage.unwrap_or_default());
             agent.learn_window(&error);
-            Ok(Input::Failed(error))
+            Ok(Input::Failed(error.with_size(estimate, agent.mind.window.tokens)))
         }
     }
 }

@@ -1,5 +1,5 @@
 //! One request with its retries: the same bytes again, after a wait that is shown and can be
-//! interrupted.
+//! interrupted; or changed bytes at once, where the provider refuses something optional.
 
 use std::time::{Duration, Instant};
 
@@ -7,6 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Tally;
 use crate::agent::Agent;
+use crate::client::classify::ProviderError;
+use crate::client::negotiate::{self, negotiate};
+use crate::client::request::{Kind, Message};
 use crate::client::retry::{self, Next};
 use crate::client::textcalls::Hold;
 use crate::client::{Failure, Request};
@@ -14,13 +17,36 @@ use crate::message::{Delta, Reply};
 use crate::session::clock;
 use crate::update::Update;
 
-/// Who sees a reply while it streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
-    /// The user: it is the next step of the turn.
-    User,
-    /// Nobody: it is a summary for the model's own use.
-    Nobody,
+/// What the model is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Ask<'a> {
+    /// The next step of the turn; the user sees it stream.
+    Step,
+    /// A summary for the model's own use: the prompt after the first so many messages.
+    Summary { messages: usize, prompt: &'a Message },
+}
+
+impl Ask<'_> {
+    /// Where ids for calls without one begin.
+    pub(crate) fn id_prefix(self, agent: &Agent) -> String {
+        let state = &agent.session.state;
+        match self {
+            Self::Step => format!("call_{}_{}_", state.turn, state.step.saturating_add(1)),
+            Self::Summary { .. } => "summary_".to_owned(),
+        }
+    }
+
+    fn request(self, agent: &Agent) -> Request {
+        let encoded = agent.session.state.encoded();
+        let body = match self {
+            Self::Step => agent.envelope.body(encoded.all(), Kind::Step),
+            Self::Summary { messages, prompt } => {
+                let messages = encoded.first_and(messages, prompt, &agent.profile);
+                agent.envelope.body(&messages, Kind::Summary)
+            }
+        };
+        Request { body: body.into(), id_prefix: self.id_prefix(agent), path: agent.profile.path() }
+    }
 }
 
 /// A whole reply.
@@ -34,15 +60,20 @@ pub(crate) struct Answer {
 /// Asks the model until there is a reply, the user interrupts, or trying again makes no sense.
 pub(crate) async fn call(
     agent: &mut Agent,
-    (request, audience): (Request, Audience),
+    ask: Ask<'_>,
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<Answer, Failure> {
+    let mut request = ask.request(agent);
     let mut attempt = 0;
+    let mut changes = Changes::default();
     loop {
-        let (result, shown) = attempt_once(agent, (&request, audience), tally, cancel).await;
+        let (result, shown) = attempt_once(agent, (&request, ask), tally, cancel).await;
         let (mut error, partial) = match result {
-            Ok(Answer { reply, held }) => return Ok(Answer { reply: priced(agent, reply), held }),
+            Ok(Answer { reply, held }) => {
+                agent.keep_changes();
+                return Ok(Answer { reply: priced(agent, reply), held });
+            }
             Err(failure) => match *failure {
                 Failure::Provider(error, partial) => (error, priced(agent, partial)),
                 cancelled @ Failure::Cancelled(_) => return Err(cancelled),
@@ -51,6 +82,10 @@ pub(crate) async fn call(
         agent.options.masks.apply_to(&mut error.message);
         if shown {
             agent.show(Update::ReplyDiscarded);
+        }
+        if let Some(changed) = changes.next(agent, ask, &request, &error) {
+            request = changed;
+            continue;
         }
         match retry::next(&error, attempt, agent.options.retry, clock::random()) {
             Next::Wait(wait) => {
@@ -62,7 +97,10 @@ pub(crate) async fn call(
                     return Err(Failure::Cancelled(Reply::default()));
                 }
             }
-            Next::GiveUp => return Err(Failure::Provider(error, partial)),
+            Next::GiveUp => {
+                agent.drop_changes(&error);
+                return Err(Failure::Provider(changes.most_telling(error), partial));
+            }
             Next::TooLong(wait) => {
                 error.message = format!("{} (it asks to wait {})", error.message, long(wait));
                 return Err(Failure::Provider(error, partial));
@@ -71,7 +109,58 @@ pub(crate) async fn call(
     }
 }
 
-fn priced(agent: &Agent, mut reply: Reply) -> Reply {
+/// What was changed about a request because it was refused.
+#[derive(Default)]
+struct Changes {
+    made: u32,
+    /// What the address that the user gave answered, while another one is tried.
+    at_first_address: Option<ProviderError>,
+}
+
+impl Changes {
+    /// The request with the change that the refusal asks for; none where there is no such change, or
+    /// where it makes no difference.
+    fn next(
+        &mut self,
+        agent: &mut Agent,
+        ask: Ask<'_>,
+        refused: &Request,
+        error: &ProviderError,
+    ) -> Option<Request> {
+        if self.made >= negotiate::MOST {
+            return None;
+        }
+        let change = negotiate(error, &agent.profile, &agent.mind.base_url)?;
+        agent.try_change(change);
+        let request = ask.request(agent);
+        if request.body == refused.body && request.path == refused.path {
+            agent.untry_change();
+            return None;
+        }
+        self.made += 1;
+        if request.path != refused.path {
+            self.at_first_address = Some(error.clone());
+        }
+        agent.show(Update::Note(format!("{}: {}", excerpt(error), change.describe())));
+        Some(request)
+    }
+
+    /// Where the other address is no API either, what the first one said is of more use.
+    fn most_telling(&mut self, error: ProviderError) -> ProviderError {
+        let same = |first: &ProviderError| first.kind == error.kind;
+        self.at_first_address.take().filter(same).unwrap_or(error)
+    }
+}
+
+/// The beginning of an error's text, for a note.
+fn excerpt(error: &ProviderError) -> String {
+    let text = error.to_string();
+    let short: String = text.chars().take(120).collect();
+    if short.len() < text.len() { short + "…" } else { short }
+}
+
+fn priced(agent: &mut Agent, mut reply: Reply) -> Reply {
+    agent.take_window();
     reply.usage = reply.usage.map(|usage| agent.priced(usage));
     reply
 }
@@ -79,11 +168,12 @@ fn priced(agent: &Agent, mut reply: Reply) -> Reply {
 /// One attempt, and whether anything of it was shown.
 async fn attempt_once(
     agent: &mut Agent,
-    (request, audience): (&Request, Audience),
+    (request, ask): (&Request, Ask<'_>),
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> (Result<Answer, Box<Failure>>, bool) {
-    if audience == Audience::User {
+    let visible = matches!(ask, Ask::Step);
+    if visible {
         agent.show(Update::Waiting);
     }
     let began = Instant::now();
@@ -91,10 +181,10 @@ async fn attempt_once(
     let updates = agent.updates.clone();
     let mut hold = Hold::default();
     let mut on_delta = |delta: Delta| {
-        if audience == Audience::Nobody {
+        if !visible {
             return;
         }
-        shown = true;
+        shown |= !matches!(delta, Delta::Note(_));
         // A screen that is gone is no reason to stop working.
         let _ = updates.send(match delta {
             Delta::Content(text) => match hold.push(&text) {
@@ -103,6 +193,7 @@ async fn attempt_once(
             },
             Delta::Reasoning(text) => Update::Reasoning(text),
             Delta::ToolCall(name) => Update::ToolCallComing(name),
+            Delta::Note(text) => Update::Note(text),
         });
     };
     let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::cli::{self, Parsed};
-use crate::client::{Model, Pending};
+use crate::client::{Model, Pending, Request};
 use crate::config::resolve::{World, resolve};
 use crate::message::{Delta, ToolCall};
 use crate::session::log::tests::{fail_syncs, syncs};

@@ -7,7 +7,7 @@ use crate::support::env::Env;
 use crate::support::http::Request;
 use crate::support::provider::Provider;
 use crate::support::pty::Pty;
-use crate::support::reply::{Reply, call, read, shell};
+use crate::support::reply::{DONE, Reply, call, finish, read, shell};
 
 /// A window of 64,000 tokens: by the estimate of three bytes a token, compaction sets in at
 /// about 150 kB.
@@ -167,6 +167,49 @@ fn an_overflow_is_compacted_and_the_step_is_tried_again() {
         }
         let request = provider.last_request();
         assert!(request.mentions("third-topic") >= 1);
+        assert_eq!(env.log().last("compaction")["trigger"], "overflow");
+    }
+}
+
+#[test]
+fn the_window_that_an_overflow_states_is_remembered() {
+    let provider = Provider::answering(move |request| match request.body.len() {
+        70_000.. if !is_summary(request) => Reply::overflow(30_000),
+        _ if is_summary(request) => Reply::text("SUMMARY: short."),
+        _ => Reply::text("Noted."),
+    });
+    let env = Env::new(&provider);
+    let session = || {
+        for (turn, name) in ["first-topic", "second-topic", "third-topic"].iter().enumerate() {
+            let args = ["-c", "-p", &filler(name, 24)];
+            let _ = env.run(&args[usize::from(turn == 0)..]).expect_code(0);
+        }
+        let last = env.sessions().pop().expect("a session");
+        crate::support::log::Log::load(&last).last("compaction")["trigger"].clone()
+    };
+    assert_eq!(session(), "overflow");
+    assert_eq!(session(), "auto", "the second session knows better");
+}
+
+/// Refuses in these ways what is larger than so many bytes, with a window of 20,000 tokens known.
+#[test]
+fn overflows_that_are_not_called_one_are_compacted_too() {
+    let empty = Reply::events([finish("length"), DONE.to_owned()]).usage(19_900, 0, 0);
+    for refusal in [Reply::plain(400, "text/plain", ""), Reply::plain(413, "text/plain", ""), empty]
+    {
+        let provider = Provider::answering(move |request| match request.body.len() {
+            55_000.. if !is_summary(request) => refusal.clone(),
+            _ if is_summary(request) => Reply::text("SUMMARY: short."),
+            _ => Reply::text("Noted.").usage(100, 2, 0),
+        });
+        let env = Env::new(&provider);
+        for name in ["first-topic", "second-topic", "third-topic"] {
+            let args = ["--context-window", "20000", "-c", "-p", &filler(name, 18)];
+            let first = usize::from(env.sessions().is_empty());
+            let args = if first == 1 { [&args[..2], &args[3..]].concat() } else { args.to_vec() };
+            let _ = env.run(&args).expect_code(0);
+        }
+        assert!(provider.last_request().mentions("third-topic") >= 1);
         assert_eq!(env.log().last("compaction")["trigger"], "overflow");
     }
 }

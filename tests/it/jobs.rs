@@ -216,3 +216,14 @@ fn whoever_leaves_the_session_ends_its_jobs() {
         wait_for_end(&pid);
     }
 }
+
+#[test]
+fn a_killed_program_takes_its_jobs_along() {
+    let provider = Provider::start([Reply::calls([start("c1", SERVER)]), Reply::silence()]);
+    let env = Env::new(&provider);
+    let running = env.begin("go");
+    let pid = pid(&env);
+    provider.wait_for_requests(2);
+    running.kill();
+    wait_for_end(&pid);
+}

@@ -11,7 +11,7 @@ mod scenario;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -115,41 +115,41 @@ impl Victim {
 
     /// One run that is killed at this moment, and a look at what is left.
     fn kill_at(&mut self, moment: Moment) -> Fate {
-        let known = self.log();
-        let mut growth = Growth::new(known.as_deref());
-        let mut child = self.spawn();
-        let begin = Instant::now();
-        let mut due = match moment {
-            Moment::Line(..) => None,
-            Moment::Time(delay) => Some(begin + delay),
-        };
-        let fate = loop {
-            if due.is_some_and(|due| Instant::now() >= due) {
-                child.kill().expect("a child");
-                child.wait().expect("a child");
-                break Fate::Killed;
-            }
-            if let Some(status) = child.try_wait().expect("a child") {
-                break Fate::Ended(status);
-            }
-            assert!(begin.elapsed() < PATIENCE, "a run hangs: {}", self.said());
-            if growth.path.is_none() {
-                growth.path = self.log();
-            }
-            if let (Moment::Line(lines, delay), None) = (moment, due)
-                && growth.lines() >= lines
-            {
-                due = Some(Instant::now() + delay);
-                continue;
-            }
-            thread::sleep(POLL);
-        };
+        let fate = self.run_until(moment);
         if let Fate::Ended(status) = &fate {
             assert!(status.success(), "{moment:?}: {status}: {}", self.said());
         }
         let context = format!("{moment:?} in {}", self.env.root().display());
         self.checks.after_run(&self.env, &self.scenario, self.log().as_deref(), &context);
         fate
+    }
+
+    fn run_until(&self, moment: Moment) -> Fate {
+        let mut growth = Growth::new(self.log());
+        let mut child = self.spawn();
+        let begin = Instant::now();
+        let mut due = None;
+        while due.is_none_or(|due| Instant::now() < due) {
+            if let Some(status) = child.try_wait().expect("a child") {
+                return Fate::Ended(status);
+            }
+            assert!(begin.elapsed() < PATIENCE, "a run hangs: {}", self.said());
+            if growth.path.is_none() {
+                growth.path = self.log();
+            }
+            match moment {
+                Moment::Time(delay) => due = Some(begin + delay),
+                Moment::Line(lines, delay) if due.is_none() && growth.lines() >= lines => {
+                    due = Some(Instant::now() + delay);
+                    continue;
+                }
+                Moment::Line(..) => {}
+            }
+            thread::sleep(POLL);
+        }
+        child.kill().expect("a child");
+        child.wait().expect("a child");
+        Fate::Killed
     }
 
     /// The last run, which nobody kills.
@@ -177,9 +177,9 @@ struct Growth {
 }
 
 impl Growth {
-    fn new(path: Option<&Path>) -> Self {
-        let at = path.map_or(0, |path| path.metadata().map_or(0, |meta| meta.len()));
-        Self { path: path.map(Path::to_owned), at, lines: 0 }
+    fn new(path: Option<PathBuf>) -> Self {
+        let at = path.as_ref().map_or(0, |path| path.metadata().map_or(0, |meta| meta.len()));
+        Self { path, at, lines: 0 }
     }
 
     fn lines(&mut self) -> usize {

@@ -24,6 +24,7 @@ mod jobs;
 mod kill;
 mod layers;
 mod limits;
+mod negotiation;
 mod prompt;
 mod readme;
 mod repl;

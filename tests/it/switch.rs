@@ -249,15 +249,18 @@ fn a_window_is_asked_for_in_the_background() {
     let told = json!({"id": "test-model", "max_model_len": 50_000, "pricing": pricing});
     let windows = json!({ "data": [told] });
     let provider = Provider::start([
-        Reply::calls([call("c1", "glob", json!({"pattern": "*"}))])
-            .delay(Duration::from_millis(500)),
-        Reply::text("Done.").usage(5_000, 10, 0),
+        Reply::calls([call("c1", "glob", json!({"pattern": "*"}))]),
+        Reply::text("Done.").usage(5_000, 10, 0).delay(Duration::from_millis(800)),
+        Reply::text("Alone."),
     ])
     .telling("/v1/models", windows);
     let env = Env::new(&provider);
     let output = env.run(&["-v", "-p", "look"]).expect_code(0);
     assert_says(&output.stderr, &["context 10 %", "$0.50"]);
     assert_says(&env.run(&["doctor"]).stdout, &["50k  [discovered]"]);
+    let asked = provider.other_paths().len();
+    let _ = env.run(&["-p", "no second step"]).expect_code(0);
+    assert_eq!(provider.other_paths().len(), asked, "a single request stays alone");
 }
 
 #[test]
@@ -287,15 +290,16 @@ fn a_server_on_this_machine_is_found_and_tells_its_window() {
 
 #[test]
 fn a_server_that_cuts_is_noticed_and_asked() {
-    let reply = Reply::text("Who are you?").usage(4_000, 10, 0).delay(Duration::from_millis(400));
-    let server = Provider::answering(move |_| reply.clone())
-        .telling("/api/ps", json!({"models": [{"name": "test-model", "context_length": 4_096}]}));
+    let server = Provider::start([
+        Reply::calls([call("c1", "glob", json!({"pattern": "*"}))]).usage(4_000, 10, 0),
+        Reply::text("Who are you?").usage(4_000, 10, 0).delay(Duration::from_millis(500)),
+    ])
+    .telling("/api/ps", json!({"models": [{"name": "test-model", "context_length": 4_096}]}));
     let env = Env::new(&server);
     let long = format!("the-topic {}", "lorem ipsum dolor ".repeat(3_000));
     let output = env.run(&["-p", &long]).expect_code(0);
     assert_says(&output.stderr, &["warning:", "read only 4000", "OLLAMA_CONTEXT_LENGTH"]);
-    let again = env.run(&["-v", "-c", "-p", "more"]).expect_code(0);
-    assert_says(&again.stderr, &["window of 4096 tokens", "little"]);
+    assert_says(&output.stderr, &["window of 4096 tokens", "little"]);
 }
 
 #[test]

@@ -700,3 +700,36 @@ proptest! {
         let _ = (error.to_string(), error.help());
     }
 }
+
+#[test]
+fn a_refusal_without_a_word_is_an_overflow_when_the_window_is_nearly_full() {
+    let cases = [
+        (400, "", 90, Some(100), Overflow),
+        (400, "", 70, Some(100), InvalidRequest),
+        (400, "", 90, None, InvalidRequest),
+        (422, "", 90, Some(100), InvalidRequest),
+        (400, r#"{"error":{"message":"no"}}"#, 90, Some(100), InvalidRequest),
+    ];
+    for (status, body, size, window, kind) in cases {
+        let error = classify(status, &[], body).with_size(size, window);
+        assert_eq!(error.kind, kind, "{status} {body} {size} {window:?}");
+    }
+}
+
+#[test]
+fn an_answer_cut_to_nothing_in_a_full_window_is_an_overflow() {
+    let usage = |prompt| Some(crate::message::Usage { prompt, ..Default::default() });
+    let cut = |prompt| Reply {
+        finish_reason: FinishReason::Length,
+        usage: usage(prompt),
+        ..Reply::default()
+    };
+    let of = ProviderError::of_full_window;
+    assert_eq!(of(&cut(995), Some(1_000)).unwrap().kind, Overflow);
+    assert_eq!(of(&cut(900), Some(1_000)), None);
+    assert_eq!(of(&cut(995), None), None);
+    assert_eq!(of(&Reply { usage: None, ..cut(995) }, Some(1_000)), None);
+    assert_eq!(of(&Reply { content: "x".to_owned(), ..cut(995) }, Some(1_000)), None);
+    let stopped = Reply { finish_reason: FinishReason::Stop, ..cut(995) };
+    assert_eq!(of(&stopped, Some(1_000)), None);
+}

@@ -11,6 +11,7 @@ use crate::message::{FinishReason, ToolCall, Usage};
 struct Decoded {
     reply: Reply,
     error: Option<ProviderError>,
+    notes: Vec<String>,
 }
 
 fn options() -> Options {
@@ -20,10 +21,12 @@ fn options() -> Options {
 /// Decodes the pieces and checks that the deltas add up to the reply.
 fn decode_with<'a>(options: Options, pieces: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
     let (mut content, mut reasoning, mut names) = (String::new(), String::new(), Vec::new());
+    let mut notes = Vec::new();
     let mut on_delta = |delta| match delta {
         Delta::Content(text) => content.push_str(&text),
         Delta::Reasoning(text) => reasoning.push_str(&text),
         Delta::ToolCall(name) => names.push(name),
+        Delta::Note(text) => notes.push(text),
     };
     let mut decoder = Decoder::new("call_3_2_", options);
     for piece in pieces {
@@ -40,7 +43,7 @@ fn decode_with<'a>(options: Options, pieces: impl IntoIterator<Item = &'a [u8]>)
     for name in names {
         assert!(reply.tool_calls.iter().any(|call| call.name.starts_with(&name)), "{name}");
     }
-    Decoded { reply, error }
+    Decoded { reply, error, notes }
 }
 
 fn decode(body: &str) -> Decoded {
@@ -534,6 +537,8 @@ fn finish_words_of_all_vendors() {
     for (word, reason, kind) in cases {
         let body = format!("{}{}{DONE}", delta(r#"{"content":"x"}"#), finish(word));
         check_end(&body, reason, kind);
+        let noted = !decode(&body).notes.is_empty();
+        assert_eq!(noted, word == "something_new", "{word}");
     }
     let failed = decode(&finish("abort")).error.unwrap();
     assert_eq!(failed.code.as_deref(), Some("abort"));

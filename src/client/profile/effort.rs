@@ -75,7 +75,7 @@ pub fn fields(
         };
     }
     let Some(effort) = effort else { return Vec::new() };
-    let level = nearest(profile.levels, effort);
+    let level = nearest(profile.levels, effort).map(|name| profile.only_levels.nearest(name));
     match profile.effort {
         EffortStyle::None => Vec::new(),
         EffortStyle::ReasoningEffort => with_level(Vec::new(), level),
@@ -114,6 +114,9 @@ fn thinking(profile: &Profile) -> Vec<(&'static str, Value)> {
 }
 
 fn rule_with_tools(profile: &Profile, model: &str) -> Option<&'static WithTools> {
+    if profile.no_effort_with_tools {
+        return Some(&WithTools::ExplicitNone);
+    }
     if !matches!(profile.name, "openai" | "azure") {
         return None;
     }

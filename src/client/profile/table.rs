@@ -2,8 +2,12 @@
 //! when several keys are in the environment: cheap and capable first.
 
 use super::effort::Effort::{High, Low, Max, Medium, Off};
-use super::{Auth, EffortStyle, IdRule, ModelIds, OutLimit, Profile, Replay, SystemRole};
+use super::{
+    Auth, EffortStyle, Fields, IdRule, ModelIds, OutLimit, Profile, Replay, SchemaLevel,
+    Signatures, SystemRole, Turns,
+};
 use crate::client::profile::Effort;
+use crate::client::profile::levels::Names;
 
 type Levels = &'static [(Effort, &'static str)];
 
@@ -15,7 +19,7 @@ const THREE: Levels = &[(Low, "low"), (High, "high"), (Max, "max")];
 const NONE_UP_TO_HIGH: Levels = &[(Off, "none"), (Low, "low"), (Medium, "medium"), (High, "high")];
 
 /// What most providers have in common.
-const BASE: Profile = Profile {
+pub(super) const BASE: Profile = Profile {
     name: "",
     aliases: &[],
     hosts: &[],
@@ -37,10 +41,20 @@ const BASE: Profile = Profile {
     replay: Replay::SameField,
     null_content: false,
     id_rule: IdRule::Any,
-    user_after_tool: true,
+    turns: Turns::Free,
     tool_name: false,
+    signatures: Signatures::Echo,
+    think_back: false,
+    trim: false,
+    schemas: SchemaLevel::Plain,
+    cache_key: false,
+    model_prefix: "",
     forced_tool_choice: true,
     extra_body: &[],
+    without: Fields::NONE,
+    only_levels: Names::ALL,
+    no_effort_with_tools: false,
+    below_v1: false,
 };
 
 /// An endpoint that no row matches: the most widely understood form of everything. On this machine
@@ -65,6 +79,8 @@ const OPENAI: Profile = Profile {
     levels: COMMON,
     replay: Replay::Never,
     id_rule: IdRule::Max40,
+    schemas: SchemaLevel::Full,
+    cache_key: true,
     ..BASE
 };
 
@@ -175,6 +191,7 @@ pub const PROFILES: &[Profile] = &[
         effort: EffortStyle::Thinking,
         levels: &[],
         forced_tool_choice: false,
+        replay: Replay::Details,
         extra_body: &[("reasoning_split", "true")],
         ..BASE
     },
@@ -187,6 +204,9 @@ pub const PROFILES: &[Profile] = &[
         default_model: Some("gemini-3.8-flash"),
         levels: UP_TO_HIGH,
         tool_name: true,
+        signatures: Signatures::Demanded,
+        schemas: SchemaLevel::Bare,
+        model_prefix: "models/",
         ..BASE
     },
     Profile {
@@ -197,9 +217,9 @@ pub const PROFILES: &[Profile] = &[
         default_model: Some("devstral-2512"),
         include_usage: false,
         levels: &[(Off, "none"), (High, "high")],
-        replay: Replay::Never,
+        replay: Replay::Parts,
         id_rule: IdRule::Mistral9,
-        user_after_tool: false,
+        turns: Turns::NoUserAfterTool,
         ..BASE
     },
     Profile {
@@ -223,6 +243,7 @@ pub const PROFILES: &[Profile] = &[
         out_limit: OutLimit::MaxCompletionTokens,
         levels: UP_TO_HIGH,
         reasoning_field: "reasoning",
+        extra_body: &[("reasoning_format", r#""parsed""#)],
         ..BASE
     },
     Profile {
@@ -265,6 +286,7 @@ pub const PROFILES: &[Profile] = &[
         levels: &[],
         replay: Replay::Never,
         id_rule: IdRule::Plain,
+        trim: true,
         ..BASE
     },
     Profile {
@@ -285,6 +307,7 @@ pub const PROFILES: &[Profile] = &[
         automatic: false,
         auth: Auth::ApiKeyHeader,
         default_model: None,
+        cache_key: false,
         ..OPENAI
     },
     // Tokens for GitHub lie around in many environments: never a reason to choose it.

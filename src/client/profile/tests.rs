@@ -65,7 +65,11 @@ fn rows_that_earlier_faults_were_about() {
     assert_eq!(row("kimi-code").replay, Replay::Always);
     assert_eq!(row("openrouter").replay, Replay::Details);
     assert_eq!(row("mistral").id_rule, IdRule::Mistral9);
-    assert!(!row("mistral").user_after_tool && !row("mistral").include_usage);
+    assert_eq!(
+        (row("mistral").turns, row("mistral").replay),
+        (Turns::NoUserAfterTool, Replay::Parts)
+    );
+    assert!(!row("mistral").include_usage);
     assert!(row("gemini").tool_name);
     assert_eq!(row("azure").auth, Auth::ApiKeyHeader);
 }

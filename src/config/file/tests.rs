@@ -25,6 +25,10 @@ fn the_user_may_say_everything() {
         base_url = "https://work.example/v1"
         api_key_env = "WORK_KEY"
         model = "big"
+        headers = { "X-Org" = "a" }
+        [providers.work.extra_body]
+        top_k = 5
+        nested = { on = true, list = [1, 2] }
     "#;
     let values = read(text, Scope::User).unwrap().values;
     assert_eq!(values.model.as_deref(), Some("a"));
@@ -34,7 +38,30 @@ fn the_user_may_say_everything() {
     assert_eq!(values.timeouts.first_byte, Some(Seconds(Duration::from_millis(500))));
     assert_eq!(values.timeouts.idle, None);
     assert_eq!(values.retry.max_attempts, NonZeroU32::new(3));
-    assert_eq!(values.providers["work"].model.as_deref(), Some("big"));
+    let work = &values.providers["work"];
+    assert_eq!(work.model.as_deref(), Some("big"));
+    assert_eq!(work.headers["X-Org"], "a");
+    let expected = serde_json::json!({"top_k": 5, "nested": {"on": true, "list": [1, 2]}});
+    assert_eq!(serde_json::json!(work.extra_body), expected);
+}
+
+#[test]
+fn headers_and_fields_that_are_not_the_users_to_set() {
+    let cases = [
+        (
+            "headers = { Authorization = 'Bearer sk-secret' }",
+            "headers.Authorization: a key does not",
+        ),
+        ("headers = { 'x-api-key' = 'sk-secret' }", "headers.x-api-key: a key does not belong"),
+        ("headers = { 'bad name' = 'sk-secret' }", "HTTP does not allow such a header"),
+        ("headers = { 'X-A' = \"sk-secret\\n\" }", "HTTP does not allow such a header"),
+        ("extra_body = { messages = [] }", "extra_body.messages: xsh sets it itself"),
+    ];
+    for (line, expected) in cases {
+        let text = format!("[providers.a]\nbase_url = 'http://x'\n{line}");
+        let error = read(&text, Scope::User).unwrap_err();
+        assert!(error.contains(expected) && !error.contains("sk-secret"), "{error}");
+    }
 }
 
 #[test]

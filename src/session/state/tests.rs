@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::client::profile::GENERIC;
+use crate::client::profile::{GENERIC, by_name};
 use crate::event::{
     FileSeen, Restored, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage,
 };
@@ -99,7 +99,10 @@ fn finished() -> Event {
 }
 
 fn fold(events: &[Event]) -> State {
-    let mut state = State::new(&GENERIC);
+    fold_into(State::new(&GENERIC), events)
+}
+
+fn fold_into(mut state: State, events: &[Event]) -> State {
     for (index, event) in events.iter().enumerate() {
         state.apply(Record { seq: index as u64 + 1, at: String::new(), event: event.clone() });
     }
@@ -341,6 +344,26 @@ proptest! {
             replayed.apply(read);
         }
         prop_assert_eq!(replayed, fold(&events));
+    }
+
+    /// Whoever reads the history, and whenever that changes: it is as if it had always been so.
+    #[test]
+    fn another_reader_gets_what_a_replay_gives_it(
+        events in prop::collection::vec(event(), 0..30),
+        at in 0..30_usize,
+        name in prop::sample::select(vec!["mistral", "deepseek", "gemini", "openrouter", "anthropic"]),
+    ) {
+        let profile = by_name(name).unwrap();
+        let reader = || Speaker { provider: name.to_owned(), model: "m".to_owned() };
+        let at = at.min(events.len());
+        let mut live = fold(&events[..at]);
+        live.set_reader(profile, reader());
+        for (index, event) in events.iter().enumerate().skip(at) {
+            live.apply(Record { seq: index as u64 + 1, at: String::new(), event: event.clone() });
+        }
+        let mut replayed = State::new(profile);
+        replayed.set_reader(profile, reader());
+        prop_assert_eq!(live, fold_into(replayed, &events));
     }
 
     /// A request begins with the bytes of the one before, unless something was replaced.
