@@ -17,17 +17,21 @@ mod headless;
 mod idle;
 mod prompt;
 mod resume;
+mod sessions;
+mod soak;
 mod steps;
 mod support;
 mod version;
 
-const CLAIMS: [(&str, fn()); 9] = [
+const CLAIMS: [(&str, fn()); 11] = [
     ("version", version::run),
     ("prompt", prompt::run),
     ("headless", headless::run),
     ("idle", idle::run),
     ("steps", steps::run),
     ("resume", resume::run),
+    ("sessions", sessions::run),
+    ("soak", soak::run),
     ("grep", grep::run),
     ("answer", answer::run),
     ("binary", binary::run),

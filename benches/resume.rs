@@ -30,7 +30,7 @@ pub(crate) fn run() {
     for (name, compacted) in [("compacted", true), ("never compacted", false)] {
         let (path, size) = write_session(&place, compacted);
         line(&format!("resume: a session, {name}, of {EVENTS} events"), "", &megabytes(size), "");
-        let library = repeat(ROUNDS, || time(|| resume::open(&path, &GENERIC).is_ok()));
+        let library = repeat(ROUNDS, || time(|| resume::open(&path, &GENERIC, None).is_ok()));
         times("  read and folded", "300 ms", library);
         let binary = repeat(ROUNDS, || to_first_request(&place, &server, &path));
         times("  exec of `xsh --resume ID -p hi` to its request", "300 ms", binary);

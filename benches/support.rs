@@ -175,6 +175,11 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it. `answer` makes the events of the n-th answer, from 0.
     pub(crate) fn start(answer: impl Fn(usize) -> String + Send + 'static) -> Self {
+        Self::reading(move |n, _| answer(n))
+    }
+
+    /// The same, with an `answer` that looks at the request's body too.
+    pub(crate) fn reading(answer: impl Fn(usize, &str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -208,7 +213,7 @@ impl Server {
     }
 }
 
-fn serve(stream: TcpStream, answer: &impl Fn(usize) -> String, log: &Mutex<Vec<Exchange>>) {
+fn serve(stream: TcpStream, answer: &impl Fn(usize, &str) -> String, log: &Mutex<Vec<Exchange>>) {
     stream.set_nodelay(true).unwrap();
     let mut writer = stream.try_clone().unwrap();
     let mut reader = BufReader::new(stream);
@@ -216,7 +221,7 @@ fn serve(stream: TcpStream, answer: &impl Fn(usize) -> String, log: &Mutex<Vec<E
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let asked = Instant::now();
-        let events = answer(log.lock().unwrap().len());
+        let events = answer(log.lock().unwrap().len(), &String::from_utf8_lossy(&body));
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
         writer.write_all(format!("{head} {}\r\n\r\n{events}", events.len()).as_bytes()).unwrap();
         log.lock().unwrap().push(Exchange { asked, answered: Instant::now() });

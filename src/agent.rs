@@ -88,6 +88,8 @@ pub struct ContextReport {
 pub struct Options {
     /// Steps in a turn at most.
     pub max_steps: Option<u32>,
+    /// How often the same calls in a row end a turn.
+    pub max_repeats: u32,
     /// The permission mode.
     pub mode: Mode,
     /// How patient the client is.
@@ -231,7 +233,7 @@ impl Agent {
         if self.session.path().is_some_and(|own| same_file(&own, &path)) {
             return Err(Error::usage("this session is open already", ""));
         }
-        let resumed = resume::open(&path, &self.profile)?;
+        let resumed = resume::open(&path, &self.profile, self.store.refuge())?;
         let recorded = &resumed.session.header.cwd;
         if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
             return Err(Error::usage("this session belongs to another folder", recorded)
@@ -256,6 +258,20 @@ impl Agent {
         Ok(())
     }
 
+    /// The last chance to write what could not be written when it happened. An error says how much
+    /// is lost with the end of the program.
+    pub fn save_rest(&mut self) -> Result<(), Error> {
+        if !self.session.has_backlog() {
+            return Ok(());
+        }
+        let saved = self.session.flush().and_then(|()| self.session.sync());
+        self.tell_notices();
+        saved.map_err(|error| {
+            let lost = figures_of(self.session.waiting());
+            Error::failed(format!("{lost} could not be saved"), error)
+        })
+    }
+
     /// Goes on with this session, as the model in use reads it. The jobs of the one before end.
     pub(crate) fn take_session(&mut self, session: Session) {
         self.leave_jobs();
@@ -265,10 +281,9 @@ impl Agent {
 
     /// Makes sure that nothing of the present session is lost before it is left.
     fn settle(&mut self) -> Result<(), Error> {
-        self.session
-            .flush()
-            .and_then(|()| self.session.sync())
-            .map_err(|error| log_error(&error))?;
+        let saved = self.session.flush().and_then(|()| self.session.sync());
+        self.tell_notices();
+        saved.map_err(|error| log_error(&error))?;
         self.always.clear();
         self.prompt_is_fresh = false;
         Ok(())
@@ -301,7 +316,7 @@ impl Agent {
         }
         let content = (self.build_prompt)(&self.mind.name).text;
         if content != self.session.state.system {
-            self.session.record(Event::SystemPrompt(SystemPrompt { content }))?;
+            self.session.propose(Event::SystemPrompt(SystemPrompt { content }))?;
         }
         self.prompt_is_fresh = true;
         Ok(())
@@ -311,6 +326,13 @@ impl Agent {
     pub(crate) fn budget(&self) -> Option<Budget> {
         let window = self.mind.window.tokens?;
         Some(Budget { window, tools_bytes: self.envelope.tools.len() })
+    }
+
+    /// Tells what has happened to the log.
+    pub(crate) fn tell_notices(&mut self) {
+        for notice in self.session.take_notices() {
+            self.show(Update::Warning(notice));
+        }
     }
 
     /// Sends an update. A screen that is gone is no reason to stop working.
@@ -348,6 +370,10 @@ impl Drop for Agent {
             let _ = std::fs::remove_dir_all(self.side_folder());
         }
     }
+}
+
+fn figures_of(events: usize) -> String {
+    if events == 1 { "1 event".to_owned() } else { format!("{events} events") }
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

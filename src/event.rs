@@ -235,7 +235,7 @@ pub struct Compaction {
 }
 
 /// See [`Event::ModelChanged`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChanged {
     /// The provider preset.
     pub provider: String,

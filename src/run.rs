@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
 use crate::client::discover;
 use crate::commands::{doctor, generate, models, sessions};
 use crate::config::{Config, instructions, load};
 use crate::demo;
+use crate::desk::Desk;
 use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
@@ -155,7 +157,7 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let ways = choice::find(&start).await;
     choice::take_usual(&mut start, &ways);
     let screen = headless_screen(args)?;
-    let (mut agent, _) = start::agent(start, wires(&screen, None))?;
+    let (mut agent, _) = open(start, wires(&screen, None), signals).await?;
     let done = headless::run(&mut agent, &prompt, signals, &screen).await;
     if let Some(ended) = agent.close().await {
         screen.show(Update::Warning(ended));
@@ -196,7 +198,7 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 }
 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
-async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
+async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
     let ways = choice::find(&start).await;
     let screen = person_screen(args, &start.config)?;
@@ -214,7 +216,7 @@ async fn interact(args: &Args, signals: Signals) -> Result<Exit, Error> {
     } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
         return Ok(Exit::Interrupted);
     }
-    let (mut agent, mut desk) = start::agent(start, wires(&screen, Some(ask)))?;
+    let (mut agent, mut desk) = open(start, wires(&screen, Some(ask)), &mut signals).await?;
     let first = match args.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
@@ -242,6 +244,17 @@ async fn choose(
         start.notes.push(text);
     }
     Ok(true)
+}
+
+/// Makes the agent. Reading a large session takes its time; a signal ends the waiting.
+async fn open(start: Start, wires: Wires, signals: &mut Signals) -> Result<(Agent, Desk), Error> {
+    let opened = tokio::task::spawn_blocking(move || start::agent(start, wires));
+    tokio::select! {
+        opened = opened => opened.map_err(|error| Error::failed("cannot start", error))?,
+        _ = signals.next() => {
+            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
+        }
+    }
 }
 
 fn wires(

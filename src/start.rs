@@ -165,6 +165,7 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
     let effort = config.effort.as_ref().map(|effort| effort.value);
     let options = Options {
         max_steps: config.max_steps.as_ref().map(|steps| steps.value),
+        max_repeats: config.max_repeats.value,
         mode: config.permission_mode.value,
         retry: RetryPolicy {
             max_attempts: config.retry.max_attempts.value.saturating_sub(1),
@@ -211,7 +212,7 @@ fn open_session(
     let Some(path) = &start.resume else {
         return Ok((start.store.create(&start.config.workspace, profile), None));
     };
-    let resumed = resume::open(path, profile)?;
+    let resumed = resume::open(path, profile, start.store.refuge())?;
     for warning in resumed.warnings {
         let _ = wires.updates.send(Update::Warning(warning));
     }

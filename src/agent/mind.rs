@@ -104,7 +104,7 @@ impl Agent {
             return Ok(format!("interrupted; {} goes on", self.mind.title()));
         }
         let event = mind.event(self.options.effort);
-        self.session.record(event).map_err(|error| log_error(&error))?;
+        self.session.propose(event).map_err(|error| log_error(&error))?;
         self.adopt(mind);
         Ok(self.tell_switch(&room))
     }
@@ -198,7 +198,7 @@ impl Agent {
     /// sees fit. Says what that means here.
     pub fn set_effort(&mut self, effort: Option<Effort>) -> Result<String, Error> {
         let event = self.mind.event(effort);
-        self.session.record(event).map_err(|error| log_error(&error))?;
+        self.session.propose(event).map_err(|error| log_error(&error))?;
         self.restore_effort(effort);
         Ok(self.effort())
     }

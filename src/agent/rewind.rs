@@ -45,7 +45,7 @@ impl Agent {
         };
         let conversation = scope != Scope::Files;
         let event = Rewind { to_seq, conversation, files: plan.restore.clone() };
-        self.session.record(Event::Rewind(event)).map_err(|error| log_error(&error))?;
+        self.session.propose(Event::Rewind(event)).map_err(|error| log_error(&error))?;
         let failed = rewind::restore(&self.session.header.id, &plan.restore, blobs.as_deref());
         let restored = plan.restore.len() - failed.len();
         let left = [plan.leave, failed].concat();
@@ -65,7 +65,7 @@ impl Agent {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
         let (copy, old) = fork::copy(&path, end)?;
-        let resumed = resume::open(&copy, &self.profile)?;
+        let resumed = resume::open(&copy, &self.profile, self.store.refuge())?;
         self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))

@@ -155,7 +155,11 @@ impl HttpModel {
         };
         write_log(&mut self.log, &format!("< {}", response.status()), b"");
         if response.status() != reqwest::StatusCode::OK {
-            return Err(no_reply(refusal(response, &url, &mut self.log).await));
+            return tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(Box::new(Failure::Cancelled(Reply::default()))),
+                error = refusal(response, &url, &mut self.log) => Err(no_reply(error)),
+            };
         }
         let options = Options { think_tags: endpoint.think_tags, url };
         let decoder = Decoder::new(&request.id_prefix, options);

@@ -45,6 +45,7 @@ pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
     page.line("sandbox", &facts.sandbox);
     let steps = config.max_steps.as_ref().map(|s| (s.value, &s.origin));
     page.optional("max steps", steps, "no limit");
+    page.setting("max repeats", config.max_repeats.value, &config.max_repeats);
     waiting(&mut page, config);
     match &facts.session_folder {
         Ok(folder) => page.line("sessions", format!("{} (writable)", folder.display())),

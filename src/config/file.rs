@@ -27,7 +27,8 @@ pub enum Scope {
 }
 
 /// What a project's file may set.
-pub const PROJECT_KEYS: &[&str] = &["model", "effort", "context_window", "max_steps"];
+pub const PROJECT_KEYS: &[&str] =
+    &["model", "effort", "context_window", "max_steps", "max_repeats"];
 
 /// What only the user's file may set.
 const USER_KEYS: &[&str] = &[
@@ -89,6 +90,7 @@ pub struct Values {
     pub effort: Option<Effort>,
     pub context_window: Option<NonZeroU64>,
     pub max_steps: Option<NonZeroU32>,
+    pub max_repeats: Option<NonZeroU32>,
     pub base_url: Option<String>,
     pub provider: Option<String>,
     /// The name of the environment variable that holds the key.
@@ -222,6 +224,7 @@ impl Values {
             effort: self.effort,
             context_window: self.context_window,
             max_steps: self.max_steps,
+            max_repeats: self.max_repeats,
             ..Self::default()
         }
     }

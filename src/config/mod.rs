@@ -152,6 +152,8 @@ pub struct Config {
     pub choices: Vec<Choice>,
     /// Model replies per turn at most.
     pub max_steps: Option<Setting<u32>>,
+    /// How often the same calls in a row end a turn.
+    pub max_repeats: Setting<u32>,
     /// What may be done without asking.
     pub permission_mode: Setting<Mode>,
     /// Waiting.

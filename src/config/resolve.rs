@@ -16,6 +16,7 @@ use crate::client::profile::{self, PROFILES};
 use crate::error::Error;
 use crate::mask::Masks;
 use crate::policy::Mode;
+use crate::turn::repeat::USUAL_REPEATS;
 
 /// Model replies per turn in a headless run where nothing else is said.
 pub const HEADLESS_MAX_STEPS: u32 = 200;
@@ -150,6 +151,7 @@ fn config(
         choices: target.choices,
         window,
         max_steps: max_steps(sources),
+        max_repeats: max_repeats(sources),
         permission_mode: permission_mode(sources),
         timeouts: timeouts(sources, target.endpoint.as_ref()),
         retry: retry(sources),
@@ -261,6 +263,11 @@ impl Endpoint {
             extra_body: serde_json::Map::new(),
         }
     }
+}
+
+fn max_repeats(sources: &Sources<'_>) -> Setting<u32> {
+    let said = sources.files(|v| v.max_repeats).map(|rounds| rounds.map(std::num::NonZero::get));
+    said.unwrap_or(Setting::new(USUAL_REPEATS, Origin::Default))
 }
 
 fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {

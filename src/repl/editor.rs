@@ -132,10 +132,13 @@ impl Editor {
 }
 
 impl Drop for Editor {
-    /// Leaves the terminal as it was found, also in the middle of a read.
+    /// Leaves the terminal as it was found, also in the middle of a read, or after one that began
+    /// while the terminal was quiet and left it so.
     fn drop(&mut self) {
         if self.pending.is_some() {
             self.tty.restore(self.rich);
+        } else if self.rich {
+            self.tty.restore_modes();
         }
     }
 }

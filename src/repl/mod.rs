@@ -53,6 +53,22 @@ pub async fn run(
     shell: &mut Shell,
     first: Option<String>,
 ) -> Exit {
+    let exit = converse(agent, desk, shell, first).await;
+    match agent.save_rest() {
+        Ok(()) => exit,
+        Err(error) => {
+            shell.screen.error(error);
+            Exit::Failed
+        }
+    }
+}
+
+async fn converse(
+    agent: &mut Agent,
+    desk: &mut Desk,
+    shell: &mut Shell,
+    first: Option<String>,
+) -> Exit {
     shell.editor.complete_models(desk.names(&agent.model().0));
     // Also between two prompts: what is typed while a command is carried out is kept as it is.
     let _quiet = shell.editor.quiet();

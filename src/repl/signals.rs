@@ -3,6 +3,7 @@
 //! They must be listened to before the line editor reads for the first time: it changes handlers
 //! while it reads, and puts back what it found.
 
+use rustix::process::Signal as Kind;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 use crate::error::Error;
@@ -25,6 +26,8 @@ pub struct Signals {
     interrupt: Stream,
     terminate: Stream,
     hangup: Stream,
+    /// Never awaited: a write beyond a file size limit is an error like a full disk, not the end.
+    _too_large: Option<Stream>,
 }
 
 impl Signals {
@@ -35,6 +38,7 @@ impl Signals {
             interrupt: on(SignalKind::interrupt())?,
             terminate: on(SignalKind::terminate())?,
             hangup: on(SignalKind::hangup())?,
+            _too_large: signal(SignalKind::from_raw(Kind::XFSZ.as_raw())).ok(),
         })
     }
 

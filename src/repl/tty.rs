@@ -21,11 +21,22 @@ impl Tty {
         Self { original: tcgetattr(io::stdin()).ok() }
     }
 
+    /// Puts the terminal's own modes back as they were found.
+    pub fn restore_modes(&self) {
+        let Some(original) = &self.original else { return };
+        let modes = |tty: &Termios| (tty.local_modes, tty.input_modes, tty.output_modes);
+        if tcgetattr(io::stdin()).is_ok_and(|now| modes(&now) != modes(original)) {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
+        }
+    }
+
     /// Puts the terminal back as it was found, in the middle of a read; a rich one has set modes of
     /// the screen too.
     pub fn restore(&self, rich: bool) {
-        let Some(original) = &self.original else { return };
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
+        if self.original.is_none() {
+            return;
+        }
+        self.restore_modes();
         if rich {
             let mut out = io::stdout();
             let _ = out.write_all(b"\x1b[?2004l\r\n").and_then(|()| out.flush());

@@ -49,7 +49,7 @@ fn copy_log(from: &Path, to: &Path, header: &Header, end: Option<u64>) -> std::i
     out.flush()
 }
 
-fn share_blobs(from: &Path, to: &Path) -> std::io::Result<()> {
+pub(super) fn share_blobs(from: &Path, to: &Path) -> std::io::Result<()> {
     let (from, to) = (from.join("blobs"), to.join("blobs"));
     log::make_private_folder(&to)?;
     for entry in fs::read_dir(from)? {

@@ -2,16 +2,19 @@
 //!
 //! The file is never rewritten. Reading is streaming: one line in memory at a time. A new session's
 //! file is made with its first event, so that a session in which nothing was said leaves no trace.
+//! Before every append a look at the file makes sure that it is still the one that was written: in
+//! somebody else's file nothing is written, and what is cut back is only ever this program's own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lock::{Lock, LockError};
-use super::store;
+use super::{rescue, store};
 use crate::event::{FORMAT_VERSION, Header, Record};
 
 /// A line longer than this is damaged, not read.
@@ -50,13 +53,47 @@ pub enum LogError {
         /// Its version.
         found: u32,
     },
+    /// Somebody else removed, replaced or changed the file while it was being written.
+    #[error("{} {how}", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What has become of it.
+        how: Change,
+    },
     /// An event could not be turned into JSON.
     #[error("cannot encode an event: {0}")]
     Encode(#[from] serde_json::Error),
 }
 
+/// What somebody else has done to a log that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Change {
+    /// There is no file under its name any more.
+    #[error("was removed while it was in use")]
+    Removed,
+    /// It was never made, because the workspace that it belongs into is gone.
+    #[error("cannot be made: its workspace is gone")]
+    Homeless,
+    /// Another file has its name.
+    #[error("was replaced by another file")]
+    Replaced,
+    /// It no longer ends where the last event ended.
+    #[error("was changed by another program: it has {found} bytes instead of {expected}")]
+    Resized {
+        /// Bytes there are.
+        found: u64,
+        /// Bytes there should be.
+        expected: u64,
+    },
+}
+
 impl LogError {
-    fn io(path: &Path, source: io::Error) -> Self {
+    pub(super) fn is_removal(&self) -> bool {
+        matches!(self, Self::Changed { how: Change::Removed, .. })
+    }
+
+    pub(super) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }
 }
@@ -80,11 +117,11 @@ pub enum Log {
 
 /// An open log file.
 pub struct LogFile {
-    path: PathBuf,
-    file: File,
+    pub(super) path: PathBuf,
+    pub(super) file: File,
     /// Length up to the last whole line; a failed write is cut back to it.
-    len: u64,
-    /// A write failed in the middle of a line.
+    pub(super) len: u64,
+    /// A write failed in the middle of a line, and the rest of it is still there.
     torn: bool,
     lock: Lock,
 }
@@ -94,6 +131,9 @@ impl Log {
     pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
         let line = record.to_line()?;
         if let Self::Planned { path, header, index } = self {
+            if rescue::is_homeless(path, header) {
+                return Err(LogError::Changed { path: path.clone(), how: Change::Homeless });
+            }
             let file = LogFile::create(path, header)?;
             store::tidy_latest(path);
             store::note_latest(path, &header.id);
@@ -111,7 +151,7 @@ impl Log {
     /// Forces what was appended onto the disk.
     pub fn sync(&mut self) -> Result<(), LogError> {
         match self {
-            Self::Open(log) => log.file.sync_data().map_err(|e| LogError::io(&log.path, e)),
+            Self::Open(log) => sync_data(&log.file).map_err(|e| LogError::io(&log.path, e)),
             Self::Unsaved | Self::Planned { .. } => Ok(()),
         }
     }
@@ -128,7 +168,7 @@ impl Log {
 
 impl LogFile {
     /// Makes the file with its header line, in folders that only this user can enter.
-    fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
+    pub(super) fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
         if let Some(folder) = path.parent() {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
@@ -144,31 +184,47 @@ impl LogFile {
         Ok(log)
     }
 
-    fn append(&mut self, line: &[u8]) -> Result<(), LogError> {
-        self.revive()?;
+    /// Appends whole lines in one `write`, if the file is still the one that was written last.
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), LogError> {
+        self.check()?;
+        self.write(lines).map_err(|e| LogError::io(&self.path, e))
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        let changed = |how| LogError::Changed { path: self.path.clone(), how };
+        let own = self.file.metadata().map_err(|e| LogError::io(&self.path, e))?;
+        match std::fs::metadata(&self.path) {
+            Ok(named) if (named.ino(), named.dev()) != (own.ino(), own.dev()) => {
+                return Err(changed(Change::Replaced));
+            }
+            Err(error) if is_gone(&error) => return Err(changed(Change::Removed)),
+            // A folder that may not be looked into any more does not make the file another one.
+            Ok(_) | Err(_) => {}
+        }
+        let (found, expected) = (own.len(), self.len);
+        if found == expected || (self.torn && found > expected) {
+            return Ok(());
+        }
+        Err(changed(Change::Resized { found, expected }))
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.torn {
-            self.file.set_len(self.len).map_err(|e| LogError::io(&self.path, e))?;
+            self.file.set_len(self.len)?;
             self.torn = false;
         }
-        if let Err(error) = self.file.write_all(line) {
-            self.torn = true;
+        if let Err(error) = self.file.write_all(lines) {
             // Best effort now, so that a reader sees whole lines; tried again before the next write.
-            if self.file.set_len(self.len).is_ok() {
-                self.torn = false;
-            }
-            return Err(LogError::io(&self.path, error));
+            self.torn = self.file.set_len(self.len).is_err();
+            return Err(error);
         }
-        self.len += line.len() as u64;
+        self.len += lines.len() as u64;
         Ok(())
     }
 
     /// Brings the file back where somebody has deleted it, with `git clean -xfd` for instance: as
     /// long as it is open, what was said is still in it.
-    fn revive(&mut self) -> Result<(), LogError> {
-        let metadata = self.file.metadata().map_err(|e| LogError::io(&self.path, e))?;
-        if metadata.nlink() > 0 {
-            return Ok(());
-        }
+    pub(super) fn revive(&mut self) -> Result<(), LogError> {
         if let Some(folder) = self.path.parent() {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
@@ -203,6 +259,27 @@ impl LogFile {
 /// Makes a new file that only this user can read.
 fn make_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Forces a file's content onto the disk. A file system that has no such thing is no fault.
+fn sync_data(file: &File) -> io::Result<()> {
+    #[cfg(test)]
+    if let Some(fault) = tests::synced() {
+        return Err(fault.into());
+    }
+    match file.sync_data() {
+        Err(error) if cannot_sync(&error) => Ok(()),
+        done => done,
+    }
+}
+
+fn cannot_sync(error: &io::Error) -> bool {
+    let none = [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::ROFS].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| none.contains(&code))
 }
 
 /// Makes a folder and its parents, each new one 0700 whatever the umask.
@@ -343,4 +420,4 @@ pub fn resume(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

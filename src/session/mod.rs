@@ -11,6 +11,7 @@ pub mod leftovers;
 pub mod lock;
 pub mod log;
 pub mod replaced;
+mod rescue;
 pub mod resume;
 pub mod rewind;
 pub mod search;
@@ -19,7 +20,7 @@ pub mod state;
 pub mod store;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::event::{Event, Header, Record};
 use log::{Log, LogError};
@@ -35,13 +36,29 @@ pub struct Session {
     /// Events that happened but could not be written; written before anything else.
     backlog: VecDeque<Record>,
     next_seq: u64,
+    /// The folder to go to when the workspace is gone.
+    refuge: Option<PathBuf>,
+    notices: Vec<String>,
 }
 
 impl Session {
     /// A session over a log; `state` is the fold of what the log already holds.
     pub fn new(header: Header, state: State, log: Log) -> Self {
         let next_seq = state.last_seq() + 1;
-        Self { header, state, log, backlog: VecDeque::new(), next_seq }
+        let (backlog, notices) = (VecDeque::new(), Vec::new());
+        Self { header, state, log, backlog, next_seq, refuge: None, notices }
+    }
+
+    /// The same session with a folder to go to when its workspace is gone.
+    #[must_use]
+    pub fn with_refuge(mut self, refuge: Option<&Path>) -> Self {
+        self.refuge = refuge.map(Path::to_owned);
+        self
+    }
+
+    /// What happened to the log that the user should know, once each.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Makes an event a fact: on disk, then in memory. On an error neither the event nor anything
@@ -65,14 +82,51 @@ impl Session {
         })
     }
 
-    /// Writes and applies what is waiting, oldest first.
+    /// Writes and applies what is waiting, oldest first. A log that somebody else has taken away is
+    /// gone on with in another file.
     pub fn flush(&mut self) -> Result<(), LogError> {
         while let Some(record) = self.backlog.front() {
-            self.log.append(record)?;
+            match self.log.append(record) {
+                Err(error @ LogError::Changed { .. }) => {
+                    self.move_log(error)?;
+                    continue;
+                }
+                done => done?,
+            }
             if let Some(record) = self.backlog.pop_front() {
                 self.state.apply(record);
             }
         }
+        Ok(())
+    }
+
+    /// Goes on in another file; `why` is the error where there is no place for one.
+    fn move_log(&mut self, why: LogError) -> Result<(), LogError> {
+        let refuge = self.refuge.as_deref();
+        let said = match &mut self.log {
+            Log::Unsaved => return Err(why),
+            Log::Planned { path, header, .. } => {
+                let moved = rescue::place(path, header, refuge, &header.id);
+                *path = moved.filter(|moved| moved != path).ok_or(why)?;
+                format!("the workspace is gone; this session is kept in {}", path.display())
+            }
+            Log::Open(old) if why.is_removal() && !rescue::is_homeless(&old.path, &self.header) => {
+                old.revive()?;
+                format!("the session log {why}; it is written again")
+            }
+            Log::Open(old) => {
+                let rescued = rescue::rescue(old, &self.header, &self.state, refuge)?;
+                let Some(rescued) = rescued else { return Err(why) };
+                let said = rescued.notice(&why);
+                if let Some(records) = rescued.retold {
+                    self.state = self.state.renewed(records);
+                }
+                self.header = rescued.header;
+                *old = rescued.file;
+                said
+            }
+        };
+        self.notices.push(said);
         Ok(())
     }
 
@@ -89,5 +143,10 @@ impl Session {
     /// True when events are waiting for a disk that could not be written.
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
+    }
+
+    /// How many events are waiting.
+    pub fn waiting(&self) -> usize {
+        self.backlog.len()
     }
 }

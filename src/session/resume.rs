@@ -20,12 +20,13 @@ pub struct Resumed {
 }
 
 /// Opens a log, replays it and answers every call that has no result. No tool is run again.
-pub fn open(path: &Path, profile: &Profile) -> Result<Resumed, Error> {
+/// Should the workspace vanish, the session goes on in `refuge`.
+pub fn open(path: &Path, profile: &Profile, refuge: Option<&Path>) -> Result<Resumed, Error> {
     let mut state = State::new(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
     leftovers::remove(path, &header.id);
-    let mut session = Session::new(header, state, Log::Open(file));
+    let mut session = Session::new(header, state, Log::Open(file)).with_refuge(refuge);
     close_open_calls(&mut session).map_err(|error| cannot_resume(&error))?;
     store::note_latest(path, &session.header.id);
     Ok(Resumed { session, warnings: damage.warning().into_iter().collect() })
@@ -53,7 +54,7 @@ pub fn cannot_resume(error: &LogError) -> Error {
         LogError::Locked(_) => "close the other xsh, or begin a new session",
         LogError::Version { .. } => "update xsh, or begin a new session",
         LogError::NotASession { .. } => "`xsh sessions list` shows the sessions there are",
-        LogError::Io { .. } | LogError::Encode(_) => {
+        LogError::Io { .. } | LogError::Changed { .. } | LogError::Encode(_) => {
             "check that the file can be read and written, or begin a new session"
         }
     };

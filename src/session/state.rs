@@ -4,6 +4,8 @@
 //! holds is valid for a strict provider at every moment, because a reply with calls enters it only
 //! together with a result for each of them; until then it waits in [`State::open`].
 
+mod retell;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -416,6 +418,16 @@ impl State {
             self.profile = *profile;
             self.encode_all();
         }
+    }
+
+    /// A state of the same kind, folded from these events.
+    #[must_use]
+    pub fn renewed(&self, records: Vec<Record>) -> Self {
+        let mut state = Self { reader: self.reader.clone(), ..Self::new(&self.profile) };
+        for record in records {
+            state.apply(record);
+        }
+        state
     }
 
     /// The encoded messages of the next request.

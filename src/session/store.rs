@@ -118,7 +118,12 @@ impl Store {
                 index: self.index_entry(workspace),
             },
         };
-        Session::new(header, State::new(profile), log)
+        Session::new(header, State::new(profile), log).with_refuge(self.refuge())
+    }
+
+    /// The folder of the user's that takes this workspace's sessions where it is gone itself.
+    pub fn refuge(&self) -> Option<&Path> {
+        self.state_home.as_ref().and_then(|_| self.also.first()).map(PathBuf::as_path)
     }
 
     /// The folder that a session works in: the recorded one. Where that is gone and the session

@@ -3,7 +3,7 @@
 //! All limits that end a turn live here: steps, repeats, empty and cut answers, compaction without
 //! gain, overflow. Waits and retries of one request are not its business (see `client::retry`).
 
-use super::repeat::{Repeats, Verdict};
+use super::repeat::{Repeats, Rut, Verdict};
 use crate::client::classify::{ErrorKind, ProviderError};
 use crate::event::{Ending, Trigger};
 use crate::message::{FinishReason, Reply};
@@ -79,6 +79,8 @@ pub enum Input {
     Failed(ProviderError),
     /// Every call of the open reply has its result.
     ToolsDone,
+    /// The same, and each of them is a failure.
+    ToolsFailed,
     /// The message of [`Step::Tell`] is recorded.
     Told,
     /// The history was shortened to a size that is below the limit.
@@ -125,15 +127,15 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A turn that has at most this many steps.
-    pub fn new(max_steps: Option<u32>) -> Self {
+    /// A turn that has at most this many steps, and ends when the same calls come this often.
+    pub fn new(max_steps: Option<u32>, max_repeats: u32) -> Self {
         Self {
             max_steps,
             steps: 0,
             empty_replies: 0,
             continuations: 0,
             miswritten: 0,
-            repeats: Repeats::default(),
+            repeats: Repeats::new(max_repeats),
             tried: Vec::new(),
             failed_summaries: 0,
             gave_up: false,
@@ -148,17 +150,15 @@ impl Machine {
             Input::Started | Input::Told => self.before_request(fill),
             Input::Replied(reply) => self.after_reply(&reply, fill),
             Input::Miswritten => self.after_miswritten(),
-            Input::ToolsDone => self.after_tools(fill),
+            Input::ToolsDone => self.after_tools(true, fill),
+            Input::ToolsFailed => self.after_tools(false, fill),
             Input::Compacted => self.after_compaction(fill),
             Input::NotCompacted => {
                 self.failed_summaries += u32::from(self.tried.last() == Some(&Means::Summary));
                 self.shorten_further(fill)
             }
             Input::Failed(error) => self.after_failure(error, fill),
-            Input::LogFailed(why) => done(Finish::new(Ending::Error, why).help(
-                "free some space or make the session folder writable; what could not be saved is \
-                 kept and written first when you go on",
-            )),
+            Input::LogFailed(why) => done(log_failure(why)),
             Input::Interrupted => done(Finish::new(Ending::Cancelled, "")),
         }
     }
@@ -318,17 +318,16 @@ impl Machine {
         Step::RunTools
     }
 
-    fn after_tools(&mut self, fill: Fill) -> Step {
+    fn after_tools(&mut self, worked: bool, fill: Fill) -> Step {
+        self.repeats.worked(worked);
         if self.continuations > MAX_CONTINUATIONS {
             return done(cut_off());
         }
         match self.repeats.verdict() {
             Verdict::Fine => self.before_request(fill),
-            Verdict::Tell => Step::Tell(REPEATING),
-            Verdict::Stop(times) => {
-                let detail = format!("the model made the same calls {times} times in a row");
-                done(Finish::new(Ending::Repeating, detail).help("say what it should do instead"))
-            }
+            Verdict::Tell(Rut::Circle) => Step::Tell(REPEATING),
+            Verdict::Tell(Rut::Failures) => Step::Tell(FAILING),
+            Verdict::Stop(rut, times) => done(stuck(rut, times)),
         }
     }
 }
@@ -347,8 +346,28 @@ const MISWRITTEN: &str = "[xsh] Your answer holds a tool call written as text, a
 const REPEATING: &str = "[xsh] You have made the same calls several times in a row with nothing new \
                          to show for it. Take another way, or say what stops you.";
 
+/// What the model is told when all it tries fails.
+const FAILING: &str = "[xsh] Every call of your last replies has failed. Read the errors, take another \
+                       way, or say what stops you.";
+
 fn done(finish: Finish) -> Step {
     Step::Done(finish)
+}
+
+/// The ending of a turn whose events cannot be saved.
+pub(super) fn log_failure(why: impl Into<String>) -> Finish {
+    Finish::new(Ending::Error, why).help(
+        "free some space or make the session folder writable; what could not be saved is kept \
+         and written first when you go on",
+    )
+}
+
+fn stuck(rut: Rut, times: usize) -> Finish {
+    let detail = match rut {
+        Rut::Circle => format!("the model made the same calls {times} times in a row"),
+        Rut::Failures => format!("every call of the last {times} replies failed"),
+    };
+    Finish::new(Ending::Repeating, detail).help("say what it should do instead")
 }
 
 fn completed(reply: &Reply) -> Finish {

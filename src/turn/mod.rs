@@ -48,7 +48,7 @@ pub(crate) async fn run(
 ) -> Result<TurnSummary, LogError> {
     let began = Instant::now();
     let turn = begin(agent, prompt)?;
-    let mut machine = Machine::new(agent.options.max_steps);
+    let mut machine = Machine::new(agent.options.max_steps, agent.options.max_repeats);
     let mut tally = Tally::default();
     let mut input = Input::Started;
     let finish = loop {
@@ -66,6 +66,7 @@ pub(crate) async fn run(
                 compact::run(agent, trigger, means, &mut tally, cancel).await
             }
         };
+        agent.tell_notices();
         input = result.unwrap_or_else(|error| Input::LogFailed(log_failed(&error)));
     };
     Ok(end(agent, turn, finish, tally, began))
@@ -184,24 +185,28 @@ fn record_message(agent: &mut Agent, reply: Reply, partial: bool) -> Result<(), 
     Ok(())
 }
 
-/// Records the ending and tells it. A log that cannot be written does not keep a turn from ending.
+/// Records the ending and tells it. A log that cannot be written does not keep a turn from ending,
+/// but it makes of it a failed one.
 fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instant) -> TurnSummary {
     agent.take_window();
-    let Finish { ending, detail, help } = finish;
+    let Finish { ending, detail, .. } = &finish;
+    let (ending, detail) = (*ending, detail.clone());
     let answered = tool_calls::answer_rest(agent);
     let state = &agent.session.state;
     let mut usage = state.turn_usage;
     usage.add(&tally.wasted);
     let steps = state.step;
-    let finished = TurnFinished { turn, ending, steps, usage, detail: detail.clone() };
+    let finished = TurnFinished { turn, ending, steps, usage, detail };
     let recorded = agent.session.record(Event::TurnFinished(finished));
     let saved = answered.and(recorded).and_then(|_| agent.session.sync());
-    if let Err(error) = saved {
-        agent.show(Update::Warning(log_failed(&error)));
-    }
+    agent.tell_notices();
+    let Finish { ending, detail, help } = match saved {
+        Ok(()) => finish,
+        Err(error) => unsaved(agent, finish, log_failed(&error)),
+    };
     let summary = TurnSummary {
         turn,
-        ending: if agent.session.has_backlog() { Ending::Error } else { ending },
+        ending,
         detail,
         help,
         steps,
@@ -219,6 +224,20 @@ fn end(agent: &mut Agent, turn: u32, finish: Finish, tally: Tally, began: Instan
     summary
 }
 
+/// The ending of a turn that could not be saved: a failure, whatever it was before.
+fn unsaved(agent: &Agent, finish: Finish, why: String) -> Finish {
+    if finish.ending != Ending::Error {
+        return machine::log_failure(why);
+    }
+    if finish.detail != why {
+        agent.show(Update::Warning(why));
+    }
+    finish
+}
+
 pub(crate) fn log_failed(error: &LogError) -> String {
     format!("the session log cannot be written: {error}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,11 +52,16 @@ pub(crate) async fn run(
     let jobs: Vec<Job> = calls.iter().map(|call| prepare(agent, call)).collect();
     let reads: Vec<bool> = jobs.iter().map(|job| job.plan.only_reads()).collect();
     let mut jobs = VecDeque::from(jobs);
+    let mut worked = false;
     for batch in schedule::batches(&reads) {
         let batch: Vec<Job> = jobs.drain(..batch.len()).collect();
-        run_batch(agent, batch, tally, cancel).await?;
+        worked |= run_batch(agent, batch, tally, cancel).await?;
     }
-    Ok(if cancel.is_cancelled() { Input::Interrupted } else { Input::ToolsDone })
+    Ok(match worked {
+        _ if cancel.is_cancelled() => Input::Interrupted,
+        true => Input::ToolsDone,
+        false => Input::ToolsFailed,
+    })
 }
 
 /// Answers the calls that are still open when a turn ends: the user interrupted, or a filter struck,
@@ -107,40 +112,70 @@ fn prepare(agent: &Agent, call: &ToolCall) -> Job {
     Job { call_id: call.id.clone(), shown, plan }
 }
 
-/// Runs the jobs of one batch at the same time and records their outcomes in order.
+/// Runs the jobs of one batch at the same time and records their outcomes in order. Tells whether
+/// any of them did what was asked.
 async fn run_batch(
     agent: &mut Agent,
     batch: Vec<Job>,
     tally: &mut Tally,
     cancel: &CancellationToken,
-) -> Result<(), LogError> {
+) -> Result<bool, LogError> {
     let mut running = Running::new(cancel);
     let mut shown = Vec::new();
     for job in batch {
         let index = shown.len();
         shown.push(job.shown.clone());
-        let outcome = match job.plan {
-            _ if cancel.is_cancelled() => not_started(),
-            Plan::Answer(outcome) => outcome,
+        let prepared = match job.plan {
+            _ if cancel.is_cancelled() => Err(not_started()),
+            _ if running.failed.is_some() => Err(not_logged()),
+            Plan::Answer(outcome) => Err(outcome),
             Plan::Run(prepared) => {
-                if let Some(refused) = allow(agent, &job.shown, &prepared, tally, cancel).await? {
-                    refused
-                } else {
-                    let (call_id, name) = (job.call_id.clone(), job.shown.name.clone());
-                    agent.session.record(Event::ToolStarted(ToolStarted { call_id, name }))?;
-                    agent.show(Update::ToolStarted(job.shown));
-                    running.start(agent, (index, job.call_id), prepared);
-                    continue;
+                match may_start(agent, &job.shown, &prepared, tally, cancel).await {
+                    Ok(()) => Ok(prepared),
+                    Err(why) => Err(running.refused(why)),
                 }
             }
         };
-        running.answer(index, outcome);
+        match prepared {
+            Ok(prepared) => {
+                agent.show(Update::ToolStarted(job.shown));
+                running.start(agent, (index, job.call_id), prepared);
+            }
+            Err(outcome) => running.answer(index, outcome),
+        }
     }
     running.record_all(agent, shown).await
 }
 
 fn not_started() -> Outcome {
     Outcome::error("[not started: the user interrupted before this call ran. It had no effect.]")
+}
+
+fn not_logged() -> Outcome {
+    Outcome::error("[not started: the session log could not be written. It had no effect.]")
+}
+
+/// Why a call is not started.
+enum Hindrance {
+    Refused(Outcome),
+    Log(LogError),
+}
+
+/// Asks where that is needed, and records that the call starts. Its tool may run only then.
+async fn may_start(
+    agent: &mut Agent,
+    shown: &ToolShown,
+    prepared: &Prepared,
+    tally: &mut Tally,
+    cancel: &CancellationToken,
+) -> Result<(), Hindrance> {
+    let refused = allow(agent, shown, prepared, tally, cancel).await.map_err(Hindrance::Log)?;
+    if let Some(outcome) = refused {
+        return Err(Hindrance::Refused(outcome));
+    }
+    let (call_id, name) = (shown.call_id.clone(), shown.name.clone());
+    let started = Event::ToolStarted(ToolStarted { call_id, name });
+    agent.session.propose(started).map(|_| ()).map_err(Hindrance::Log)
 }
 
 /// Whether the call may run: none if it may, else its outcome.
@@ -221,6 +256,8 @@ struct Running {
     journal: mpsc::UnboundedReceiver<Announcement>,
     announce: mpsc::UnboundedSender<Announcement>,
     cancel: CancellationToken,
+    /// The log cannot be written: what runs is stopped, and its outcomes are kept for later.
+    failed: Option<LogError>,
 }
 
 impl Drop for Running {
@@ -246,7 +283,24 @@ impl Running {
             journal,
             announce,
             cancel: cancel.child_token(),
+            failed: None,
         }
+    }
+
+    /// The outcome of a call that does not start.
+    fn refused(&mut self, why: Hindrance) -> Outcome {
+        match why {
+            Hindrance::Refused(outcome) => outcome,
+            Hindrance::Log(error) => {
+                self.fail(error);
+                not_logged()
+            }
+        }
+    }
+
+    fn fail(&mut self, error: LogError) {
+        self.cancel.cancel();
+        self.failed.get_or_insert(error);
     }
 
     fn answer(&mut self, index: usize, outcome: Outcome) {
@@ -294,26 +348,29 @@ impl Running {
         });
     }
 
-    /// Waits for every tool and records each outcome as soon as all before it are recorded.
+    /// Waits for every tool and records each outcome as soon as all before it are recorded. The
+    /// error is the first of the log; no outcome is lost by it.
     async fn record_all(
         mut self,
         agent: &mut Agent,
         shown: Vec<ToolShown>,
-    ) -> Result<(), LogError> {
+    ) -> Result<bool, LogError> {
         let mut waiting: VecDeque<ToolShown> = shown.into();
         let total = waiting.len();
+        let mut worked = false;
         while !waiting.is_empty() {
             let next = total - waiting.len();
             if let Some(at) = self.outcomes.iter().position(|done| done.index == next) {
                 let done = self.outcomes.swap_remove(at);
+                worked |= !done.outcome.is_error;
                 if let Some(tool) = waiting.pop_front() {
-                    record_outcome(agent, tool, done)?;
+                    record_outcome(agent, tool, done).unwrap_or_else(|error| self.fail(error));
                 }
                 continue;
             }
             self.wait(agent, next).await;
         }
-        Ok(())
+        self.failed.take().map_or(Ok(worked), Err)
     }
 
     /// Waits for a tool to end or announce a change, and no longer than allowed once cancelled.
@@ -391,7 +448,7 @@ struct Announcement {
 
 impl Announcement {
     fn record(self, agent: &mut Agent) {
-        let result = agent.session.record(Event::FileChange(self.change));
+        let result = agent.session.propose(Event::FileChange(self.change));
         let result = result.map(|_| ()).map_err(|error| super::log_failed(&error));
         // A tool that has gone does not make the change.
         let _ = self.recorded.send(result);

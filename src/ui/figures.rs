@@ -71,7 +71,7 @@ pub fn ending(summary: &TurnSummary) -> Option<Error> {
         Ending::Completed => return None,
         Ending::Cancelled => "interrupted",
         Ending::StepLimit => "stopped at the step limit",
-        Ending::Repeating => "stopped: the model repeats the same calls",
+        Ending::Repeating => "stopped: the model gets nowhere",
         Ending::Empty => "the model gave no answer",
         Ending::Refused => "the provider withheld the answer",
         Ending::Error => "the turn failed",

@@ -46,6 +46,7 @@ fn every_setting_with_its_origin() {
     permissions   ask  [default]
     sandbox       none: no sandbox is built in yet; commands run unconfined
     max steps     50  [user /u/config.toml]
+    max repeats   8  [default]
     connect       15 s  [default]
     first byte    300 s  [default]
     idle          1.5 s  [user /u/config.toml]

@@ -1,9 +1,31 @@
+use std::cell::Cell;
 use std::fs;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::event::{Author, Event, UserMessage};
+
+thread_local! {
+    static SYNCS: Cell<u32> = const { Cell::new(0) };
+    static SYNC_FAULT: Cell<Option<io::ErrorKind>> = const { Cell::new(None) };
+}
+
+/// Counts a sync of this thread; a fault that is set is given back.
+pub(super) fn synced() -> Option<io::ErrorKind> {
+    SYNCS.set(SYNCS.get() + 1);
+    SYNC_FAULT.get()
+}
+
+/// How often this thread has synced a log since it was last asked.
+pub(crate) fn syncs() -> u32 {
+    SYNCS.take()
+}
+
+/// From here on the disk fails this thread's syncs.
+pub(crate) fn fail_syncs(fault: io::ErrorKind) {
+    SYNC_FAULT.set(Some(fault));
+}
 
 fn header() -> Header {
     Header {
@@ -189,4 +211,89 @@ proptest! {
         prop_assert_eq!(damage, Damage::default());
         prop_assert_eq!(texts.last().map(String::as_str), Some("next"));
     }
+}
+
+/// A log of two lines that is open for going on, its folder and its path.
+fn open_log() -> (tempfile::TempDir, PathBuf, LogFile) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    write(&path, &["one", "two"]);
+    let (_, _, file) = resume(&path, |_| {}).unwrap();
+    (folder, path, file)
+}
+
+#[test]
+fn a_file_that_is_not_the_own_one_any_more_is_left_alone() {
+    type Tamper = fn(&Path);
+    let cases: [(&str, Tamper); 5] = [
+        ("was removed", |path| fs::remove_file(path).unwrap()),
+        ("was removed", |path| fs::remove_dir_all(path.parent().unwrap()).unwrap()),
+        ("was replaced", |path| {
+            fs::rename(path, path.with_extension("old")).unwrap();
+            fs::write(path, "mine\n").unwrap();
+        }),
+        ("0 bytes instead of", |path| fs::write(path, "").unwrap()),
+        ("bytes instead of", |path| {
+            fs::write(path, [fs::read(path).unwrap(), b"x".to_vec()].concat()).unwrap();
+        }),
+    ];
+    for (expected, tamper) in cases {
+        let (_folder, path, file) = open_log();
+        tamper(&path);
+        let before = fs::read(&path).ok();
+        let error = Log::Open(file).append(&record(3, "three")).unwrap_err();
+        assert!(matches!(error, LogError::Changed { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(fs::read(&path).ok(), before, "{expected}");
+    }
+}
+
+#[test]
+fn a_lock_of_somebody_else_is_left_alone() {
+    let (_folder, path, file) = open_log();
+    let lock = path.with_extension("lock");
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, "1").unwrap();
+    drop(file);
+    assert_eq!(fs::read_to_string(lock).unwrap(), "1");
+}
+
+#[test]
+fn an_event_is_one_write() {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+    let (_folder, _path, mut log) = open_log();
+    // Every write to such a socket is one packet.
+    let (end, other) = UnixDatagram::pair().unwrap();
+    log.file = File::from(OwnedFd::from(end));
+    let mut packet = vec![0; 200_000];
+    for text in ["short", &"long ".repeat(20_000)] {
+        let line = record(3, text).to_line().unwrap();
+        log.write(&line).unwrap();
+        let size = other.recv(&mut packet).unwrap();
+        assert!(packet[..size] == line[..], "{size} bytes of {}", line.len());
+    }
+}
+
+#[test]
+fn a_workspace_that_is_gone_is_not_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = folder.path().join("work");
+    let path = workspace.join(".xsh/sessions/s.jsonl");
+    let cwd = workspace.display().to_string();
+    let header = Header { cwd, ..header() };
+    let mut log = Log::Planned { path, header, index: None };
+    assert!(matches!(log.append(&record(1, "one")), Err(LogError::Changed { .. })));
+    assert!(!workspace.exists());
+}
+
+#[test]
+fn a_file_system_that_cannot_sync_is_no_fault_but_a_disk_that_fails_is() {
+    // Nothing can be synced on a device of this kind.
+    let device = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert!(sync_data(&device).is_ok());
+    fail_syncs(io::ErrorKind::Other);
+    let (_folder, _path, file) = open_log();
+    let mut log = Log::Open(file);
+    assert!(matches!(log.sync(), Err(LogError::Io { .. })));
 }

@@ -1,12 +1,13 @@
 use super::*;
 use crate::message::ToolCall;
+use crate::turn::repeat::USUAL_REPEATS;
 
 const CALM: Fill = Fill { due: false, full: false, size: 10, window: 100 };
 const DUE: Fill = Fill { due: true, full: false, size: 85, window: 100 };
 const FULL: Fill = Fill { due: true, full: true, size: 99, window: 100 };
 
 fn machine() -> Machine {
-    Machine::new(None)
+    Machine::new(None, USUAL_REPEATS)
 }
 
 fn text(content: &str) -> Input {
@@ -60,7 +61,7 @@ fn calls_count_whatever_the_finish_reason_says() {
 
 #[test]
 fn steps_are_limited() {
-    let mut machine = Machine::new(Some(2));
+    let mut machine = Machine::new(Some(2), USUAL_REPEATS);
     let script = vec![
         (Input::Started, CALM),
         (calls("1"), CALM),

@@ -57,11 +57,7 @@ fn every_ending_has_its_words_and_code() {
         (Ending::Completed, None, Exit::Done),
         (Ending::Cancelled, Some("error: interrupted: why"), Exit::Interrupted),
         (Ending::StepLimit, Some("error: stopped at the step limit: why"), Exit::Limit),
-        (
-            Ending::Repeating,
-            Some("error: stopped: the model repeats the same calls: why"),
-            Exit::Limit,
-        ),
+        (Ending::Repeating, Some("error: stopped: the model gets nowhere: why"), Exit::Limit),
         (Ending::Empty, Some("error: the model gave no answer: why"), Exit::Failed),
         (Ending::Refused, Some("error: the provider withheld the answer: why"), Exit::Failed),
         (Ending::Error, Some("error: the turn failed: why"), Exit::Failed),
