@@ -4,6 +4,8 @@
 //! names are a public format. Kinds that this version does not know become [`Event::Unknown`]: they
 //! are kept in the file and skipped by the fold.
 
+mod line;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -406,16 +408,6 @@ impl From<AssistantLine<'_>> for AssistantMessage {
     }
 }
 
-/// The fields every line begins with.
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    seq: u64,
-    #[serde(default, borrow)]
-    at: Cow<'a, str>,
-}
-
 #[derive(Serialize)]
 struct Line<'a, T> {
     #[serde(rename = "type")]
@@ -450,29 +442,6 @@ impl Record {
             Event::TurnFinished(body) => line(self, kind, body),
             Event::Unknown(_) => line(self, kind, serde_json::Map::new()),
         }
-    }
-
-    /// Reads one line of the log, with or without its line feed.
-    pub fn from_line(line: &[u8]) -> Result<Self, serde_json::Error> {
-        fn body<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
-            serde_json::from_slice(line)
-        }
-        let head: Head<'_> = serde_json::from_slice(line)?;
-        let event = match &*head.kind {
-            "system_prompt" => Event::SystemPrompt(body(line)?),
-            "user_message" => Event::UserMessage(body(line)?),
-            "assistant_message" => Event::AssistantMessage(body::<AssistantLine<'_>>(line)?.into()),
-            "tool_started" => Event::ToolStarted(body(line)?),
-            "tool_result" => Event::ToolResult(body(line)?),
-            "compaction" => Event::Compaction(body(line)?),
-            "model_changed" => Event::ModelChanged(body(line)?),
-            "permission" => Event::Permission(body(line)?),
-            "file_change" => Event::FileChange(body(line)?),
-            "rewind" => Event::Rewind(body(line)?),
-            "turn_finished" => Event::TurnFinished(body(line)?),
-            other => Event::Unknown(other.to_owned()),
-        };
-        Ok(Self { seq: head.seq, at: head.at.into_owned(), event })
     }
 }
 

@@ -17,9 +17,10 @@ pub struct Resumed {
     pub warnings: Vec<String>,
 }
 
-/// Opens a log, replays it and answers every call that has no result. No tool is run again.
+/// Opens a log, replays it and answers every call that has no result. No tool is run again. The state
+/// has yet to be told who reads it ([`State::set_reader`]).
 pub fn open(path: &Path, profile: &'static Profile) -> Result<Resumed, Error> {
-    let mut state = State::new(profile);
+    let mut state = State::replaying(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
     let mut session = Session::new(header, state, Log::Open(file));

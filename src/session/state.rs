@@ -107,6 +107,8 @@ pub struct State {
     /// The writer of the last reply.
     speaker: Option<Arc<Speaker>>,
     encoded: Encoded,
+    /// A log is being replayed: nothing is encoded yet.
+    replaying: bool,
     measured: Option<Measured>,
 }
 
@@ -114,6 +116,7 @@ impl State {
     /// An empty session with a provider of this kind.
     pub fn new(profile: &'static Profile) -> Self {
         Self {
+            replaying: false,
             profile,
             system: String::new(),
             history: Vec::new(),
@@ -134,6 +137,12 @@ impl State {
             encoded: Encoded::default(),
             measured: None,
         }
+    }
+
+    /// Where a replay begins. Nothing is encoded before [`State::set_reader`] ends it: by then most of
+    /// a long log has made place for summaries, and who reads the rest is in the log itself.
+    pub fn replaying(profile: &'static Profile) -> Self {
+        Self { replaying: true, ..Self::new(profile) }
     }
 
     /// The position of the last event.
@@ -192,13 +201,19 @@ impl State {
 
     /// The rest of the history stays as it was measured; only the difference is estimated.
     fn apply_system(&mut self, content: String) {
-        let before = estimate(self.encoded.first(0).len());
+        let before = estimate(self.system_bytes());
         self.system = content;
         self.encode_all();
-        let after = estimate(self.encoded.first(0).len());
+        let after = estimate(self.system_bytes());
         if let Some(measured) = &mut self.measured {
             measured.tokens = (measured.tokens + after).saturating_sub(before);
         }
+    }
+
+    fn system_bytes(&self) -> usize {
+        let mut alone = Encoded::default();
+        alone.begin(&self.system, self.profile);
+        alone.all().len()
     }
 
     fn apply_assistant(&mut self, seq: u64, message: AssistantMessage) {
@@ -302,22 +317,24 @@ impl State {
             return;
         };
         let before = self.history.len();
-        let old = self.history.get(start..end).unwrap_or_default().to_vec();
-        match compaction.kind {
+        let old: Vec<Entry> = match compaction.kind {
             CompactionKind::Cut => {
-                for entry in self.history.get_mut(start..end).unwrap_or_default() {
+                let entries = self.history.get_mut(start..end).unwrap_or_default();
+                let old = entries.to_vec();
+                for entry in entries {
                     if let Message::Tool { content, .. } = &mut entry.message {
                         summary::cut_output(content);
                     }
                 }
+                old
             }
             CompactionKind::Summary | CompactionKind::Digest => {
                 let text = summary::message(&compaction.summary, &self.requests, compaction.to_seq);
                 let message = Message::Summary(text);
                 let entry = Entry { seq: compaction.to_seq, message, by: None };
-                self.history.splice(start..end, [entry]);
+                self.history.splice(start..end, [entry]).collect()
             }
-        }
+        };
         let stand_in = self.history.len() + old.len() - before;
         self.replaced.keep(seq, start..start + stand_in, old);
         // What a provider reported about the old messages no longer holds.
@@ -380,21 +397,27 @@ impl State {
     }
 
     fn push(&mut self, entry: Entry) {
-        self.encoded.push(&for_reader(&entry, self.reader.as_ref()), self.profile);
+        if !self.replaying {
+            self.encoded.push(&for_reader(&entry, self.reader.as_ref()), self.profile);
+        }
         self.history.push(entry);
     }
 
     /// Encodes everything anew, after the history was replaced or another model is to read it.
     fn encode_all(&mut self) {
+        if self.replaying {
+            return;
+        }
         self.encoded.begin(&self.system, self.profile);
         for entry in &self.history {
             self.encoded.push(&for_reader(entry, self.reader.as_ref()), self.profile);
         }
     }
 
-    /// Encodes the history as this model at this provider takes it.
+    /// Encodes the history as this model at this provider takes it, from here on.
     pub fn set_reader(&mut self, profile: &'static Profile, reader: Speaker) {
-        if self.profile != profile || self.reader.as_ref() != Some(&reader) {
+        if self.replaying || self.profile != profile || self.reader.as_ref() != Some(&reader) {
+            self.replaying = false;
             self.profile = profile;
             self.reader = Some(reader);
             self.encode_all();
@@ -403,6 +426,7 @@ impl State {
 
     /// The encoded messages of the next request.
     pub fn encoded(&self) -> &Encoded {
+        debug_assert!(!self.replaying, "nobody has said who reads the history");
         &self.encoded
     }
 
