@@ -15,6 +15,7 @@ use xsh::event::{
 };
 use xsh::message::{FinishReason, Reply, ToolCall, Usage};
 use xsh::session::resume;
+use xsh::session::speaker::Speaker;
 
 use super::support::{Place, Server, line, megabytes, repeat, text, time, times};
 
@@ -30,7 +31,7 @@ pub(crate) fn run() {
     for (name, compacted) in [("compacted", true), ("never compacted", false)] {
         let (path, size) = write_session(&place, compacted);
         line(&format!("resume: a session, {name}, of {EVENTS} events"), "", &megabytes(size), "");
-        let library = repeat(ROUNDS, || time(|| resume::open(&path, &GENERIC, None).is_ok()));
+        let library = repeat(ROUNDS, || time(|| open(&path)));
         times("  read and folded", "300 ms", library);
         let binary = repeat(ROUNDS, || to_first_request(&place, &server, &path));
         times("  exec of `xsh --resume ID -p hi` to its request", "300 ms", binary);
@@ -38,7 +39,15 @@ pub(crate) fn run() {
     }
 }
 
-/// Runs a turn on a copy of the session's end and puts the file back as it was.
+/// Reads the session as far as its next request.
+fn open(path: &Path) -> usize {
+    let mut state =
+        resume::open(path, &GENERIC, None).unwrap_or_else(|_| panic!("unreadable")).session.state;
+    state.set_reader(&GENERIC, Speaker { provider: "deepseek".to_owned(), model: "m".to_owned() });
+    state.encoded().all().len()
+}
+
+/// Runs a turn, puts the file back as it was, and says when its request began to arrive.
 fn to_first_request(place: &Place, server: &Server, path: &Path) -> Duration {
     let size = fs::metadata(path).unwrap().len();
     let id = path.file_stem().unwrap().to_str().unwrap();
@@ -46,7 +55,7 @@ fn to_first_request(place: &Place, server: &Server, path: &Path) -> Duration {
     let status = place.xsh(&["--resume", id, "-p", "hi"]).status().unwrap();
     assert!(status.success());
     File::options().write(true).open(path).unwrap().set_len(size).unwrap();
-    server.exchanges().first().unwrap().asked.duration_since(started)
+    server.exchanges().first().unwrap().began.duration_since(started)
 }
 
 fn write_session(place: &Place, compacted: bool) -> (PathBuf, u64) {

@@ -159,9 +159,10 @@ impl Terminal {
     }
 }
 
-/// When a request had come in whole, and when its answer had gone out.
+/// When a request's head was there, when the whole request, and when its answer had gone out.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange {
+    pub(crate) began: Instant,
     pub(crate) asked: Instant,
     pub(crate) answered: Instant,
 }
@@ -218,13 +219,14 @@ fn serve(stream: TcpStream, answer: &impl Fn(usize, &str) -> String, log: &Mutex
     let mut writer = stream.try_clone().unwrap();
     let mut reader = BufReader::new(stream);
     while let Some(length) = head(&mut reader) {
+        let began = Instant::now();
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let asked = Instant::now();
         let events = answer(log.lock().unwrap().len(), &String::from_utf8_lossy(&body));
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
         writer.write_all(format!("{head} {}\r\n\r\n{events}", events.len()).as_bytes()).unwrap();
-        log.lock().unwrap().push(Exchange { asked, answered: Instant::now() });
+        log.lock().unwrap().push(Exchange { began, asked, answered: Instant::now() });
     }
 }
 

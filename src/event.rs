@@ -5,13 +5,11 @@
 //! are kept in the file and skipped by the fold.
 
 mod assistant;
-
-use std::borrow::Cow;
+mod line;
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Reply, Usage, is_false};
-use assistant::AssistantLine;
 
 /// The version of the log format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -369,16 +367,6 @@ pub struct TurnFinished {
     pub detail: String,
 }
 
-/// The fields every line begins with.
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    seq: u64,
-    #[serde(default, borrow)]
-    at: Cow<'a, str>,
-}
-
 #[derive(Serialize)]
 struct Line<'a, T> {
     #[serde(rename = "type")]
@@ -413,29 +401,6 @@ impl Record {
             Event::TurnFinished(body) => line(self, kind, body),
             Event::Unknown(_) => line(self, kind, serde_json::Map::new()),
         }
-    }
-
-    /// Reads one line of the log, with or without its line feed.
-    pub fn from_line(line: &[u8]) -> Result<Self, serde_json::Error> {
-        fn body<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
-            serde_json::from_slice(line)
-        }
-        let head: Head<'_> = serde_json::from_slice(line)?;
-        let event = match &*head.kind {
-            "system_prompt" => Event::SystemPrompt(body(line)?),
-            "user_message" => Event::UserMessage(body(line)?),
-            "assistant_message" => Event::AssistantMessage(body::<AssistantLine<'_>>(line)?.into()),
-            "tool_started" => Event::ToolStarted(body(line)?),
-            "tool_result" => Event::ToolResult(body(line)?),
-            "compaction" => Event::Compaction(body(line)?),
-            "model_changed" => Event::ModelChanged(body(line)?),
-            "permission" => Event::Permission(body(line)?),
-            "file_change" => Event::FileChange(body(line)?),
-            "rewind" => Event::Rewind(body(line)?),
-            "turn_finished" => Event::TurnFinished(body(line)?),
-            other => Event::Unknown(other.to_owned()),
-        };
-        Ok(Self { seq: head.seq, at: head.at.into_owned(), event })
     }
 }
 

@@ -1,15 +1,19 @@
 //! The log file: one writer, one `write` per event, a torn tail cut before the first append.
 //!
-//! The file is never rewritten. Reading is streaming: one line in memory at a time. A new session's
-//! file is made with its first event, so that a session in which nothing was said leaves no trace.
-//! Before every append a look at the file makes sure that it is still the one that was written: in
-//! somebody else's file nothing is written, and what is cut back is only ever this program's own.
+//! The file is never rewritten. Reading is streaming: a few blocks of lines in memory at a time. A
+//! new session's file is made with its first event, so that a session in which nothing was said
+//! leaves no trace. Before every append a look at the file makes sure that it is still the one that
+//! was written: in somebody else's file nothing is written, and what is cut back is only ever this
+//! program's own.
+
+mod lines;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use lines::MAX_LINE;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -17,8 +21,6 @@ use super::lock::{Lock, LockError};
 use super::{rescue, store};
 use crate::event::{FORMAT_VERSION, Header, Record};
 
-/// A line longer than this is damaged, not read.
-const MAX_LINE: u64 = 256 << 20;
 /// Positions grow by one from line to line. One that leaps further than this is damage: believed,
 /// it would make everything behind it look old.
 const MAX_LEAP: u64 = 1 << 20;
@@ -361,37 +363,30 @@ fn read_header_from(reader: &mut impl BufRead, path: &Path) -> Result<Header, Lo
 /// fact.
 pub fn read(path: &Path, mut apply: impl FnMut(Record)) -> Result<(Header, Damage, u64), LogError> {
     let file = open_to_read(path)?;
-    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut reader = BufReader::new(file);
     let header = read_header_from(&mut reader, path)?;
     let mut offset = reader.stream_position().map_err(|e| LogError::io(path, e))?;
     let mut damage = Damage::default();
-    let (mut line, mut number, mut last_seq) = (Vec::new(), 1_u64, 0_u64);
-    loop {
-        line.clear();
-        let read = io::Read::take(&mut reader, MAX_LINE)
-            .read_until(b'\n', &mut line)
-            .map_err(|e| LogError::io(path, e))? as u64;
-        if read == 0 {
-            break;
-        }
+    let (mut number, mut last_seq) = (1_u64, 0_u64);
+    let read = lines::read(&mut reader, |line| {
         number += 1;
-        let record = Record::from_line(&line);
-        if line.last() != Some(&b'\n') && read < MAX_LINE {
-            damage.no_final_newline = record.is_ok();
-            if record.is_err() {
-                damage.torn_bytes = read;
-                break;
+        if !line.ended && line.bytes < MAX_LINE {
+            damage.no_final_newline = line.record.is_some();
+            if line.record.is_none() {
+                damage.torn_bytes = line.bytes as u64;
+                return;
             }
         }
-        offset += read;
-        match record {
-            Ok(record) if (1..=MAX_LEAP).contains(&record.seq.saturating_sub(last_seq)) => {
+        offset += line.bytes as u64;
+        match line.record {
+            Some(record) if (1..=MAX_LEAP).contains(&record.seq.saturating_sub(last_seq)) => {
                 last_seq = record.seq;
                 apply(record);
             }
-            Ok(_) | Err(_) => damage.skipped.push(number),
+            Some(_) | None => damage.skipped.push(number),
         }
-    }
+    });
+    read.map_err(|e| LogError::io(path, e))?;
     Ok((header, damage, offset))
 }
 

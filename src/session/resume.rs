@@ -19,10 +19,11 @@ pub struct Resumed {
     pub warnings: Vec<String>,
 }
 
-/// Opens a log, replays it and answers every call that has no result. No tool is run again.
-/// Should the workspace vanish, the session goes on in `refuge`.
+/// Opens a log, replays it and answers every call that has no result. No tool is run again. Should
+/// the workspace vanish, the session goes on in `refuge`. The state has yet to be told who reads it
+/// ([`State::set_reader`]).
 pub fn open(path: &Path, profile: &Profile, refuge: Option<&Path>) -> Result<Resumed, Error> {
-    let mut state = State::new(profile);
+    let mut state = State::replaying(profile);
     let (header, damage, file) =
         log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
     leftovers::remove(path, &header.id);

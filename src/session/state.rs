@@ -102,6 +102,8 @@ pub struct State {
     /// The writer of the last reply.
     speaker: Option<Arc<Speaker>>,
     encoded: Encoded,
+    /// A log is being replayed: nothing is encoded yet.
+    replaying: bool,
     measured: Option<Measured>,
 }
 
@@ -109,6 +111,7 @@ impl State {
     /// An empty session with a provider of this kind.
     pub fn new(profile: &Profile) -> Self {
         Self {
+            replaying: false,
             profile: *profile,
             system: String::new(),
             history: Vec::new(),
@@ -130,6 +133,12 @@ impl State {
             encoded: Encoded::default(),
             measured: None,
         }
+    }
+
+    /// Where a replay begins. Nothing is encoded before [`State::set_reader`] ends it: by then most of
+    /// a long log has made place for summaries, and who reads the rest is in the log itself.
+    pub fn replaying(profile: &Profile) -> Self {
+        Self { replaying: true, ..Self::new(profile) }
     }
 
     /// The position of the last event.
@@ -191,13 +200,19 @@ impl State {
 
     /// The rest of the history stays as it was measured; only the difference is estimated.
     fn apply_system(&mut self, content: String) {
-        let before = estimate(self.encoded.first(0).len());
+        let before = estimate(self.system_bytes());
         self.system = content;
         self.encode_all();
-        let after = estimate(self.encoded.first(0).len());
+        let after = estimate(self.system_bytes());
         if let Some(measured) = &mut self.measured {
             measured.tokens = (measured.tokens + after).saturating_sub(before);
         }
+    }
+
+    fn system_bytes(&self) -> usize {
+        let mut alone = Encoded::default();
+        alone.begin(&self.system, &self.profile);
+        alone.all().len()
     }
 
     fn apply_assistant(&mut self, seq: u64, message: AssistantMessage) {
@@ -304,22 +319,24 @@ impl State {
             return;
         };
         let before = self.history.len();
-        let old = self.history.get(start..end).unwrap_or_default().to_vec();
-        match compaction.kind {
+        let old: Vec<Entry> = match compaction.kind {
             CompactionKind::Cut => {
-                for entry in self.history.get_mut(start..end).unwrap_or_default() {
+                let entries = self.history.get_mut(start..end).unwrap_or_default();
+                let old = entries.to_vec();
+                for entry in entries {
                     if let Message::Tool { content, .. } = &mut entry.message {
                         summary::cut_output(content);
                     }
                 }
+                old
             }
             CompactionKind::Summary | CompactionKind::Digest => {
                 let text = summary::message(&compaction.summary, &self.requests, compaction.to_seq);
                 let message = Message::Summary(text);
                 let entry = Entry { seq: compaction.to_seq, message, by: None };
-                self.history.splice(start..end, [entry]);
+                self.history.splice(start..end, [entry]).collect()
             }
-        }
+        };
         let stand_in = self.history.len() + old.len() - before;
         self.replaced.keep(seq, start..start + stand_in, old);
         // What a provider reported about the old messages no longer holds.
@@ -392,13 +409,19 @@ impl State {
     }
 
     fn push(&mut self, entry: Entry) {
-        let message = speaker::as_read(&entry.message, self.reader.as_ref(), entry.by.as_deref());
-        self.encoded.push(&message, &self.profile);
+        if !self.replaying {
+            let by = entry.by.as_deref();
+            let message = speaker::as_read(&entry.message, self.reader.as_ref(), by);
+            self.encoded.push(&message, &self.profile);
+        }
         self.history.push(entry);
     }
 
     /// Encodes everything anew, after the history was replaced or another model is to read it.
     fn encode_all(&mut self) {
+        if self.replaying {
+            return;
+        }
         self.encoded.begin(&self.system, &self.profile);
         for entry in &self.history {
             let by = entry.by.as_deref();
@@ -414,7 +437,8 @@ impl State {
         let (old, new) = (before.as_ref(), self.reader.as_ref());
         let mut authors = self.history.iter().map(|entry| entry.by.as_deref());
         let reads_alike = authors.all(|by| speaker::read_alike(old, new, by));
-        if self.profile != *profile || !reads_alike {
+        if self.replaying || self.profile != *profile || !reads_alike {
+            self.replaying = false;
             self.profile = *profile;
             self.encode_all();
         }
@@ -432,6 +456,7 @@ impl State {
 
     /// The encoded messages of the next request.
     pub fn encoded(&self) -> &Encoded {
+        debug_assert!(!self.replaying, "nobody has said who reads the history");
         &self.encoded
     }
 

@@ -120,6 +120,31 @@ fn damaged_lines_are_skipped_and_named_and_the_file_stays() {
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
+/// Long enough for several threads: order, numbers and the end are those of the file.
+#[test]
+fn a_long_log_reads_like_a_short_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let long: Vec<String> =
+        (0..400).map(|n: usize| format!("{n} {}", "x".repeat(n * n % 90_000))).collect();
+    let borrowed: Vec<&str> = long.iter().map(String::as_str).collect();
+    write(&path, &borrowed);
+    let whole = fs::read(&path).unwrap();
+    assert!(whole.len() > 8 << 20);
+    let mut lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    lines[300] = b"{\"type\":\"user_mess\n";
+    lines.push(b"{\"type\":\"user_message\",\"seq");
+    fs::write(&path, lines.concat()).unwrap();
+    let (texts, damage) = texts(&path);
+    assert!(texts.iter().eq(long.iter().filter(|text| !text.starts_with("299 "))));
+    let torn_bytes = lines.last().unwrap().len() as u64;
+    assert_eq!(damage, Damage { skipped: vec![301], torn_bytes, no_final_newline: false });
+    assert_eq!(resume_and_add(&path, 401, "next"), damage);
+    let (texts, damage) = super::tests::texts(&path);
+    assert_eq!((texts.len(), texts.last().unwrap().as_str()), (400, "next"));
+    assert_eq!(damage.skipped, [301]);
+}
+
 #[test]
 fn kinds_of_a_later_version_are_kept_and_skipped() {
     let folder = tempfile::tempdir().unwrap();

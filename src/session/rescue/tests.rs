@@ -61,9 +61,8 @@ fn change() -> Event {
     Event::FileChange(FileChange {
         call_id: "b".into(),
         path: "/w/x".into(),
-        before: None,
         after: "cd".into(),
-        mode: None,
+        ..FileChange::default()
     })
 }
 

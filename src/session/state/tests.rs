@@ -406,6 +406,20 @@ proptest! {
         prop_assert_eq!(live, fold_into(replayed, &events));
     }
 
+    /// A replay that encodes at its end is no other fold.
+    #[test]
+    fn encoding_at_the_end_changes_nothing(events in prop::collection::vec(event(), 0..30)) {
+        let reader = Speaker { provider: "deepseek".into(), model: "m".into() };
+        let mut live = fold(&events);
+        live.set_reader(&GENERIC, reader.clone());
+        let mut replayed = State::replaying(&GENERIC);
+        for (index, event) in events.into_iter().enumerate() {
+            replayed.apply(Record { seq: index as u64 + 1, at: "now".into(), event });
+        }
+        replayed.set_reader(&GENERIC, reader);
+        prop_assert_eq!(replayed, live);
+    }
+
     /// A request begins with the bytes of the one before, unless something was replaced.
     #[test]
     fn requests_grow_at_their_end(events in prop::collection::vec(event(), 1..30)) {
