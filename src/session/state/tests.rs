@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::client::profile::{GENERIC, by_name};
 use crate::event::{
-    ChangedBy, FileSeen, Restored, SystemPrompt, ToolStarted, Trigger, TurnFinished, UserMessage,
+    ChangedBy, Compaction, CompactionKind, FileSeen, Restored, Rewind, SystemPrompt, ToolStarted,
+    Trigger, TurnFinished, UserMessage,
 };
 
 /// What a strict provider says about a history; the rules are its own, not the state's.
