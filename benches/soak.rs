@@ -40,18 +40,20 @@ pub(crate) fn run() {
     assert!(child.wait().unwrap().success());
 }
 
-/// A read, then an answer; a summary when asked for one.
+/// A read, then an answer; a summary when asked for one. The usage is what the request weighs, as a
+/// real provider would say it: compaction goes by that.
 fn answer(n: usize, body: &str) -> String {
-    if body.contains(r#""tool_choice":"none""#) {
-        SUMMARIES.fetch_add(1, Ordering::SeqCst);
-        return text("SUMMARY: the file was read again and again.");
-    }
     let role = body.rfind(r#""role":""#).and_then(|at| body.get(at + 8..at + 12));
-    if role == Some("tool") {
+    let reply = if body.contains(r#""tool_choice":"none""#) {
+        SUMMARIES.fetch_add(1, Ordering::SeqCst);
+        text("SUMMARY: the file was read again and again.")
+    } else if role == Some("tool") {
         ENDED.fetch_add(1, Ordering::SeqCst);
-        return text(&"The file says the same as before. ".repeat(20));
-    }
-    call(n, "read", &json!({"file_path": "a.txt"}))
+        text(&"The file says the same as before. ".repeat(20))
+    } else {
+        call(n, "read", &json!({"file_path": "a.txt"}))
+    };
+    reply.replace("\"prompt_tokens\":1000", &format!("\"prompt_tokens\":{}", body.len() / 3))
 }
 
 fn turn(keys: &mut ChildStdin, number: usize) {

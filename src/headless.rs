@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,8 @@ use crate::ui::{Handle, figures, out};
 
 /// Bytes of a piped stdin that are taken.
 const MAX_STDIN: u64 = 4 << 20;
+/// How long, after a signal, the output may take for what is already there.
+const OUTPUT_WITHIN: Duration = Duration::from_millis(500);
 /// How long an open stdin may send nothing before the run goes on without it.
 const STDIN_WITHIN: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
@@ -94,6 +97,12 @@ fn read_stdin() -> Result<(String, Option<String>), Error> {
     Ok((text, cut.then(|| "stdin is longer than 4 MiB; the rest is left out".to_owned())))
 }
 
+/// Some time after a signal: then nothing is waited for any more.
+async fn late(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(OUTPUT_WITHIN).await;
+}
+
 /// Runs the turn, and stops it at the first signal. A stdout whose reader has gone ends the run
 /// quietly; one that cannot be written is an error.
 pub async fn run(
@@ -105,7 +114,10 @@ pub async fn run(
     let cancel = CancellationToken::new();
     let work = async {
         let summary = agent.turn(prompt, &cancel).await;
-        screen.flush().await;
+        tokio::select! {
+            () = screen.flush() => {}
+            () = late(&cancel) => screen.give_up(),
+        }
         summary
     };
     match unattended(signals, screen, &cancel, work).await {
@@ -113,7 +125,10 @@ pub async fn run(
             Some(error) => Err(out::cannot_write(error)),
             None => Ok(Exit::Done),
         },
-        Driven::Done(summary) => Ok(figures::exit(&summary?)),
+        Driven::Done(summary) => {
+            let exit = figures::exit(&summary?);
+            Ok(if exit == Exit::Done && cancel.is_cancelled() { Exit::Interrupted } else { exit })
+        }
         Driven::DoneThenEnd(_) => Ok(Exit::Interrupted),
         Driven::Abandoned => {
             screen.give_up();

@@ -270,26 +270,25 @@ fn an_interrupted_question_is_no_refusal() {
 }
 
 #[test]
-fn the_second_signal_ends_a_run_whose_output_nobody_takes() {
-    let provider = Provider::start([Reply::text(&"x".repeat(300_000))]);
-    let env = Env::new(&provider);
-    let (_reader, writer) = std::io::pipe().expect("a pipe");
-    let mut command = env.command(&["-p", "hi"]);
-    let mut child = command.stdout(writer).stdin(Stdio::null()).spawn().expect("xsh starts");
-    wait_until("the turn's end", || {
-        let log = env.sessions().pop().map(fs::read_to_string)?.ok()?;
-        log.contains("turn_finished").then_some(())
-    });
-    for _ in 0..2 {
-        kill_process(Pid::from_child(&child), Signal::TERM).expect("xsh is alive");
-        let_it_arrive();
+fn a_signal_ends_a_run_whose_output_nobody_takes() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let provider = Provider::start([Reply::text(&"x".repeat(300_000))]);
+        let env = Env::new(&provider);
+        let (_reader, writer) = std::io::pipe().expect("a pipe");
+        let mut command = env.command(&["-p", "hi"]);
+        let mut child = command.stdout(writer).stdin(Stdio::null()).spawn().expect("xsh starts");
+        wait_until("the turn's end", || {
+            let log = env.sessions().pop().map(fs::read_to_string)?.ok()?;
+            log.contains("turn_finished").then_some(())
+        });
+        kill_process(Pid::from_child(&child), signal).expect("xsh is alive");
+        let ended = wait_for_end(&mut child);
+        if ended.is_none() {
+            child.kill().expect("xsh is alive");
+            child.wait().expect("xsh is waited for");
+        }
+        assert_eq!(ended, Some(130), "{signal:?}");
     }
-    let ended = wait_for_end(&mut child);
-    if ended.is_none() {
-        child.kill().expect("xsh is alive");
-        child.wait().expect("xsh is waited for");
-    }
-    assert_eq!(ended, Some(130));
 }
 
 fn wait_for_end(child: &mut Child) -> Option<i32> {

@@ -326,3 +326,24 @@ fn a_project_that_was_renamed_goes_on_where_it_is() {
     pty.line(&format!("/resume {id}"));
     pty.wait_for("resumed, 2 turns");
 }
+
+#[test]
+fn a_session_with_one_huge_record_resumes_and_is_listed_and_searched() {
+    let (provider, env, log) = begun();
+    let mut text = String::from_utf8(log.bytes()).expect("UTF-8");
+    let message = text.lines().find(|line| line.contains("user_message")).expect("a message");
+    let seq = log.lines.len();
+    let long = "x".repeat(12_000_000);
+    let huge = message
+        .replace("\"content\":\"alpha\"", &format!("\"content\":\"needle {long}\""))
+        .replace("\"seq\":2", &format!("\"seq\":{seq}"));
+    text.push_str(&(huge + "\n"));
+    log.overwrite(text.as_bytes());
+    let _ = env.go_on("beta");
+    assert_eq!(provider.last_request().roles(), "user assistant user user");
+    assert_eq!(provider.last_request().mentions("needle"), 1);
+    assert_says(&env.run(&["sessions", "list"]).expect_code(0).stdout, &[log.id(), "alpha"]);
+    let found = env.run(&["sessions", "search", "needle"]).expect_code(0).stdout;
+    assert_says(&found, &[log.id(), "needle"]);
+    assert!(found.len() < 2_000, "{} bytes", found.len());
+}

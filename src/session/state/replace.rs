@@ -53,7 +53,7 @@ impl State {
             self.turn_open = false;
             while let Some((place, old)) = self.replaced.take_after(to_seq) {
                 let place = place.start.min(self.history.len())..place.end.min(self.history.len());
-                self.history.splice(place, old);
+                self.history.splice(place, old.iter().cloned());
             }
             let mut kept = self.history.iter().take_while(|entry| entry.seq < to_seq).count();
             // A point inside a group: the reply goes together with its results.
