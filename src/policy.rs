@@ -41,6 +41,28 @@ impl Mode {
     }
 }
 
+/// How well the sandbox confines a command on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strength {
+    /// Everything that is promised holds.
+    Full,
+    /// Writes and network are confined; what is named here is not.
+    Partial(Vec<String>),
+    /// Commands run unconfined, for this reason.
+    None(String),
+}
+
+impl Strength {
+    /// Its name on screen and in logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Partial(_) => "partial",
+            Self::None(_) => "none",
+        }
+    }
+}
+
 /// What is to happen with an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -58,11 +80,11 @@ pub fn decide(mode: Mode, effect: &Effect, always: bool) -> Decision {
         (_, Effect::Read) | (Mode::Auto | Mode::Full, _) => Decision::Allow,
         // What may be ended was allowed to begin.
         (Mode::Ask, Effect::Stop) => Decision::Allow,
-        (Mode::Plan, Effect::Write(_) | Effect::Exec(_) | Effect::Stop) => Decision::Deny(
+        (Mode::Plan, Effect::Write(_) | Effect::Exec { .. } | Effect::Stop) => Decision::Deny(
             "xsh is in plan mode: nothing may be changed or run. Describe what you would do.",
         ),
-        (Mode::Ask, Effect::Write(_) | Effect::Exec(_)) if always => Decision::Allow,
-        (Mode::Ask, Effect::Write(_) | Effect::Exec(_)) => Decision::Ask,
+        (Mode::Ask, Effect::Write(_) | Effect::Exec { .. }) if always => Decision::Allow,
+        (Mode::Ask, Effect::Write(_) | Effect::Exec { .. }) => Decision::Ask,
     }
 }
 
@@ -74,7 +96,7 @@ mod tests {
     fn table() {
         use Decision::{Allow, Ask};
         let write = Effect::Write("a".into());
-        let exec = Effect::Exec("ls".into());
+        let exec = Effect::Exec { command: "ls".into(), leave: None };
         for (mode, always, on_write) in [
             (Mode::Ask, false, Some(Ask)),
             (Mode::Ask, true, Some(Allow)),

@@ -46,8 +46,13 @@ pub enum Effect {
     Read,
     /// Changes this file (the path as the model gave it).
     Write(String),
-    /// Runs this command.
-    Exec(String),
+    /// Runs a command.
+    Exec {
+        /// The whole of it.
+        command: String,
+        /// Why it wants to run outside the sandbox; none = it stays inside.
+        leave: Option<String>,
+    },
     /// Stops a job that was started before.
     Stop,
 }

@@ -60,6 +60,8 @@ pub struct Args {
     /// For a server and the like: starts a job. Commands for jobs: `jobs`, `jobs 1` (new output),
     /// `wait %1`, `kill %1`.
     pub background: Option<bool>,
+    /// Leaves the sandbox, after asking the user: why it must.
+    pub outside_sandbox: Option<String>,
 }
 
 impl Tool for Shell {

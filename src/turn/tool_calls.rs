@@ -403,7 +403,7 @@ fn run_watched(
     prepared: Prepared,
     context: &ToolContext<'_>,
 ) -> ((Outcome, Duration), Watched) {
-    if !matches!(prepared.effect, Effect::Exec(_)) {
+    if !matches!(prepared.effect, Effect::Exec { .. }) {
         return (prepared.run_guarded(context), Watched::default());
     }
     let jobs = context.jobs.all().len();

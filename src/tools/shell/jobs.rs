@@ -58,7 +58,10 @@ impl Request {
 
     pub(super) fn effect(self, args: &Args) -> Effect {
         match self {
-            Self::Run | Self::Start => Effect::Exec(args.command.clone()),
+            Self::Run | Self::Start => {
+                let (command, leave) = (args.command.clone(), args.outside_sandbox.clone());
+                Effect::Exec { command, leave }
+            }
             Self::List | Self::Look(_) | Self::Wait(_) => Effect::Read,
             Self::Stop(_) => Effect::Stop,
         }

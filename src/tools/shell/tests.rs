@@ -76,7 +76,12 @@ impl Bench {
     }
 
     fn shell(&self, command: &str, timeout_seconds: Option<i64>) -> Outcome {
-        let args = Args { command: command.to_owned(), timeout_seconds, background: None };
+        let args = Args {
+            command: command.to_owned(),
+            timeout_seconds,
+            background: None,
+            outside_sandbox: None,
+        };
         self.call(args)
     }
 
@@ -273,11 +278,11 @@ fn the_offer_is_small_stable_and_names_the_dialect() {
 #[test]
 fn policy_sees_the_very_command_and_the_screen_one_line() {
     let command = "  ls\n  pwd \n".to_owned();
-    let mut args = Args { command, timeout_seconds: None, background: None };
-    assert_eq!(Shell::effect(&args), Effect::Exec(args.command.clone()));
+    let mut args = Args { command, timeout_seconds: None, background: None, outside_sandbox: None };
+    assert_eq!(Shell::effect(&args), Effect::Exec { command: args.command.clone(), leave: None });
     assert_eq!(Shell::subject(&args), "ls ↵ pwd");
     args.background = Some(true);
-    assert_eq!(Shell::effect(&args), Effect::Exec(args.command.clone()));
+    assert_eq!(Shell::effect(&args), Effect::Exec { command: args.command.clone(), leave: None });
     assert_eq!(Shell::subject(&args), "(background) ls ↵ pwd");
 }
 

@@ -9,7 +9,7 @@ use crate::tools::{Effect, Outcome, Tool};
 
 fn args(command: &str, background: bool) -> Args {
     let background = background.then_some(true);
-    Args { command: command.to_owned(), timeout_seconds: None, background }
+    Args { command: command.to_owned(), timeout_seconds: None, background, outside_sandbox: None }
 }
 
 fn start(bench: &Bench, command: &str) -> Outcome {
@@ -57,8 +57,8 @@ fn what_is_about_jobs_runs_nothing() {
         ("jobs 1", true, Effect::Read),
         ("wait %1", false, Effect::Read),
         ("kill %1", false, Effect::Stop),
-        ("jobs 1;ls", false, Effect::Exec("jobs 1;ls".into())),
-        ("make run", true, Effect::Exec("make run".into())),
+        ("jobs 1;ls", false, Effect::Exec { command: "jobs 1;ls".into(), leave: None }),
+        ("make run", true, Effect::Exec { command: "make run".into(), leave: None }),
     ] {
         assert_eq!(Shell::effect(&args(command, background)), effect, "{command}");
     }
