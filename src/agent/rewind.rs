@@ -40,7 +40,7 @@ impl Agent {
         let plan = match scope {
             Scope::Conversation => FilePlan::default(),
             Scope::Both | Scope::Files => {
-                rewind::plan(&self.session.state, to_seq, blobs.as_deref())
+                rewind::plan(&self.session.state, to_seq, &self.workspace, blobs.as_deref())
             }
         };
         let conversation = scope != Scope::Files;

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -15,7 +14,8 @@ use super::blobs;
 use super::state::State;
 use crate::event::{ChangedBy, FileChange, LINK_MODE, Restored};
 use crate::hash;
-use crate::tools::save;
+use crate::tools::paths::Workspace;
+use crate::tools::save::{self, Place};
 
 /// Files of this size at most are compared and put back, as for edits.
 const MAX_FILE: u64 = 16 << 20;
@@ -37,15 +37,21 @@ struct Found {
     mode: u32,
 }
 
-/// Looks at every file that was changed from a position on.
-pub fn plan(state: &State, to_seq: u64, blobs: Option<&Path>) -> FilePlan {
+/// Looks at every file that was changed from a position on. A log can come from anywhere: only what
+/// tools may change is put back.
+pub fn plan(state: &State, to_seq: u64, workspace: &Workspace, blobs: Option<&Path>) -> FilePlan {
     let mut by_path: BTreeMap<&str, Vec<&FileChange>> = BTreeMap::new();
     for (_, change) in state.changes.iter().filter(|(seq, _)| *seq >= to_seq) {
         by_path.entry(&change.path).or_default().push(change);
     }
     let mut plan = FilePlan::default();
     for (path, changes) in by_path {
-        match earlier(Path::new(path), &changes, blobs) {
+        let found = if workspace.holds(Path::new(path)) {
+            earlier(Path::new(path), &changes, blobs)
+        } else {
+            Err("it is outside the workspace".to_owned())
+        };
+        match found {
             Ok(None) => {}
             Ok(Some(restored)) => plan.restore.push(restored),
             Err(why) => plan.leave.push((path.to_owned(), why)),
@@ -63,7 +69,7 @@ fn earlier(
     blobs: Option<&Path>,
 ) -> Result<Option<Restored>, String> {
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(None) };
-    let now = find(path)?;
+    let now = find(path)?.map(|(found, _)| found);
     if is(now.as_ref(), first.before.as_deref(), first.mode) {
         return Ok(None);
     }
@@ -103,22 +109,25 @@ fn is(now: Option<&Found>, sha256: Option<&str>, mode: Option<u32>) -> bool {
 }
 
 /// What lies at a path now; none where there is nothing.
-fn find(path: &Path) -> Result<Option<Found>, String> {
-    let Some(meta) = save::lies_at(path).map_err(|error| error.to_string())? else {
-        return Ok(None);
-    };
-    let content = if meta.is_symlink() {
-        fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
-    } else if !meta.is_file() {
+fn find(path: &Path) -> Result<Option<(Found, Place<'_>)>, String> {
+    let said = |error: io::Error| error.to_string();
+    let Some(place) = save::lies_at(path).map_err(said)? else { return Ok(None) };
+    let kind = place.entry.kind();
+    let content = if kind.is_symlink() {
+        place.folder.link_target(place.name)
+    } else if !kind.is_file() {
         return Err("it is no regular file any more".to_owned());
-    } else if meta.len() > MAX_FILE {
+    } else if place.entry.len() > MAX_FILE {
         return Err("it is too large".to_owned());
     } else {
-        fs::read(path)
+        place.folder.read(place.name).and_then(|file| {
+            let mut content = Vec::new();
+            file.take(MAX_FILE).read_to_end(&mut content).map(|_| content)
+        })
     };
-    let content = content.map_err(|error| error.to_string())?;
+    let content = content.map_err(said)?;
     let sha256 = hash::sha256(&content);
-    Ok(Some(Found { content, sha256, mode: save::mode(&meta) }))
+    Ok(Some((Found { content, sha256, mode: place.mode() }, place)))
 }
 
 /// Puts the contents back. Says what could not be.
@@ -139,13 +148,15 @@ pub fn restore(
 fn restore_one(session_id: &str, file: &Restored, blobs: Option<&Path>) -> Result<(), String> {
     let path = Path::new(&file.path);
     let now = find(path)?;
-    if let Some((now, folder)) = now.as_ref().zip(blobs) {
+    if let Some(((now, _), folder)) = now.as_ref().zip(blobs) {
         // What is taken away is not lost either.
         blobs::keep(folder, &now.sha256, &now.content).map_err(|error| format!("{error:#}"))?;
     }
     let said = |error: io::Error| error.to_string();
-    if let Some(mode) = now.and_then(|now| only_mode(file, &now)) {
-        return fs::set_permissions(path, Permissions::from_mode(mode)).map_err(said);
+    let only = now.and_then(|(now, place)| Some((only_mode(file, &now)?, place)));
+    if let Some((mode, Place { folder, name, .. })) = only {
+        let set = |file: fs::File| file.set_permissions(Permissions::from_mode(mode));
+        return folder.read(name).and_then(set).map_err(said);
     }
     let kept = file.sha256.as_ref().zip(blobs).map(|(hash, folder)| folder.join(hash));
     let content = kept.map(fs::read).transpose().map_err(said)?;

@@ -5,6 +5,7 @@
 //! outcome. Every fault of a tool is an [`Outcome`] that tells the model what to do next.
 
 pub mod arguments;
+pub mod beneath;
 pub mod clean;
 pub mod collect;
 pub mod diff;
