@@ -164,7 +164,7 @@ impl Job {
 
     async fn run(&self, folder: &Path, hidden_env: &[String]) {
         let argv = process::Shell::current().argv(&self.command);
-        let spec = CommandSpec { argv, folder, hidden_env, limit: None };
+        let spec = CommandSpec { argv, folder, input: &[], hidden_env, limit: None };
         let mut sink = |bytes: &[u8]| lock(&self.output).push(bytes);
         let end = process::run_until(&spec, &self.stop, &self.cancel, &mut sink).await;
         self.end.send_replace(Some(end));

@@ -28,6 +28,7 @@ impl Case<'_> {
         let spec = CommandSpec {
             argv: Shell::current().argv(command),
             folder: self.folder,
+            input: &[],
             hidden_env: &[],
             limit: self.limit,
         };
@@ -113,6 +114,7 @@ async fn hidden_variables_are_gone_and_others_stay() {
     let spec = CommandSpec {
         argv: Shell::current().argv("echo [$HOME_OF_TEST] [$CARGO_MANIFEST_DIR] [$PATH]"),
         folder: Path::new("/"),
+        input: &[],
         hidden_env: &["CARGO_MANIFEST_DIR".to_owned(), "not set at all".to_owned()],
         limit: Some(SOON),
     };
@@ -230,6 +232,7 @@ async fn a_flood_passes_through_bounded_memory() {
     let spec = CommandSpec {
         argv: Shell::current().argv("yes | head -c 50000000"),
         folder: Path::new("/"),
+        input: &[],
         hidden_env: &[],
         limit: Some(SOON * 2),
     };
@@ -246,7 +249,13 @@ async fn a_flood_passes_through_bounded_memory() {
 #[tokio::test]
 async fn what_cannot_start_says_why() {
     async fn check(argv: Vec<OsString>, folder: &str, expected: &str) {
-        let spec = CommandSpec { argv, folder: Path::new(folder), hidden_env: &[], limit: None };
+        let spec = CommandSpec {
+            argv,
+            folder: Path::new(folder),
+            input: &[],
+            hidden_env: &[],
+            limit: None,
+        };
         let error = run(&spec, &CancellationToken::new(), &mut |_| ()).await.unwrap_err();
         assert!(error.contains(expected), "{error}");
     }

@@ -12,6 +12,7 @@ pub mod lists;
 mod model;
 pub mod pick;
 pub mod signals;
+pub mod trust;
 pub mod tty;
 
 use tokio::sync::mpsc;

@@ -58,7 +58,7 @@ impl Fixture {
             known: RefCell::default(),
             cancel: CancellationToken::new(),
             journal: TestJournal::default(),
-            runtime: tokio::runtime::Builder::new_current_thread().build().unwrap(),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             dir,
         }
     }

@@ -8,6 +8,7 @@ pub mod arguments;
 pub mod beneath;
 pub mod clean;
 pub mod collect;
+pub mod custom;
 pub mod diff;
 pub mod edit;
 #[cfg(test)]
@@ -90,7 +91,7 @@ impl Outcome {
 
 /// One tool. The name, the description and the doc comments of the argument fields are what the
 /// model reads: they say when to use it, what each argument means and what comes back.
-pub trait Tool {
+pub trait Tool: 'static {
     /// The name in the table, `[a-z_]+`.
     const NAME: &'static str;
     /// When to use it and what comes back; also its guidance in the system prompt.

@@ -19,10 +19,10 @@ use crate::process::{self, CommandSpec, Ended, Exit, Stopped};
 use jobs::Request;
 
 /// The time limit if the model gives none, in seconds.
-const DEFAULT_LIMIT: u64 = 120;
+pub(super) const DEFAULT_LIMIT: u64 = 120;
 
 /// The longest time limit, in seconds.
-const MAX_LIMIT: u64 = 600;
+pub(super) const MAX_LIMIT: u64 = 600;
 
 /// Bytes of a result that are kept for what is said besides the output.
 const STATUS_BYTES: usize = 2_000;
@@ -100,16 +100,28 @@ fn run(args: &Args, context: &ToolContext<'_>) -> Outcome {
     let spec = CommandSpec {
         argv: process::Shell::current().argv(&args.command),
         folder: &context.workspace.root,
+        input: &[],
         hidden_env: context.hidden_env,
         limit: Some(Duration::from_secs(seconds)),
     };
+    execute(&spec, Some(&args.command), note, context)
+}
+
+/// Runs a program to its end and words what came of it. `line` is the command line of a model, to
+/// which advice on command lines applies.
+pub(super) fn execute(
+    spec: &CommandSpec<'_>,
+    line: Option<&str>,
+    note: Option<String>,
+    context: &ToolContext<'_>,
+) -> Outcome {
     let room = RESULT_BYTES - STATUS_BYTES;
     let mut output = HeadTail::new(room, context.output_dir, context.call_id);
     let mut sink = |bytes: &[u8]| output.push(bytes);
-    match context.runtime.block_on(process::run(&spec, context.cancel, &mut sink)) {
+    match context.runtime.block_on(process::run(spec, context.cancel, &mut sink)) {
         Err(why) => Outcome::error(format!("The command was not started: {why}.")),
         Ok(ended) => {
-            let report = Report { command: &args.command, ended, output: output.finish() };
+            let report = Report { line, ended, output: output.finish() };
             report.outcome(note, &context.workspace.root.to_string_lossy())
         }
     }
@@ -137,7 +149,7 @@ fn time_limit(asked: Option<i64>) -> (u64, Option<String>) {
 
 /// What is known of a command that has run.
 struct Report<'a> {
-    command: &'a str,
+    line: Option<&'a str>,
     ended: Ended,
     output: Collected,
 }
@@ -149,7 +161,7 @@ impl Report<'_> {
         let mut parts = vec![text.to_owned(), format!("[{}]", status(&self.ended))];
         parts.extend(note.map(|note| format!("[{note}]")));
         parts.extend(self.remarks());
-        if changes_folder(self.command) {
+        if self.line.is_some_and(changes_folder) {
             parts.push(format!("[the next command starts in {folder} again]"));
         }
         Outcome {
@@ -181,15 +193,15 @@ impl Report<'_> {
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         let were = if self.ended.left_over.len() == 1 { "was" } else { "were" };
         let named = first.join(", ");
+        let advice =
+            self.line.map_or("", |_| "\n[what is to go on needs `background`, and no `&`]");
         (!first.is_empty()).then(|| {
-            format!(
-                "[{total} {were} still running and {were} stopped: {named}{rest}]\n[what is to \
-                     go on needs `background`, and no `&`]"
-            )
+            format!("[{total} {were} still running and {were} stopped: {named}{rest}]{advice}")
         })
     }
 
     fn hint(&self) -> Option<String> {
+        self.line?;
         if matches!(self.ended.stopped, Some(Stopped::Limit(_))) {
             return Some(format!(
                 "[if it needs longer, give timeout_seconds (at most {MAX_LIMIT}) or `background`; if \

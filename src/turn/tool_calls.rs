@@ -186,7 +186,7 @@ async fn allow(
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, LogError> {
-    let always = agent.always.contains(prepared.name);
+    let always = agent.always.contains(&prepared.name);
     let (allowed, reason) = match policy::decide(agent.options.mode, &prepared.effect, always) {
         Decision::Allow => return Ok(None),
         Decision::Deny(reason) => (false, reason.to_owned()),
@@ -241,7 +241,7 @@ async fn ask(
     Some(match answer {
         Answer::Yes => (true, "the user allowed it".to_owned()),
         Answer::Always => {
-            agent.always.insert(prepared.name.to_owned());
+            agent.always.insert(prepared.name.clone());
             (true, "the user allowed this tool for the rest of the session".to_owned())
         }
         Answer::No(None) => (false, "the user said no. Ask what to do instead.".to_owned()),

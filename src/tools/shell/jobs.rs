@@ -173,7 +173,7 @@ fn look(job: &Job, notes: &[String]) -> Outcome {
     parts.extend(notes.iter().map(|note| format!("[{note}]")));
     let mut is_error = matches!(end, Some(Err(_)));
     if let Some(Ok(ended)) = &end {
-        let report = Report { command: &job.command, ended: ended.clone(), output };
+        let report = Report { line: Some(&job.command), ended: ended.clone(), output };
         is_error = !report.succeeded();
         parts.extend(report.remarks());
         parts.extend(job.file().map(|path| format!("[the whole output is in {}]", path.display())));
