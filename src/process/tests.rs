@@ -31,6 +31,7 @@ impl Case<'_> {
             input: &[],
             hidden_env: &[],
             limit: self.limit,
+            confinement: None,
         };
         let mut output = Vec::new();
         let mut sink = |bytes: &[u8]| output.extend_from_slice(bytes);
@@ -117,6 +118,7 @@ async fn hidden_variables_are_gone_and_others_stay() {
         input: &[],
         hidden_env: &["CARGO_MANIFEST_DIR".to_owned(), "not set at all".to_owned()],
         limit: Some(SOON),
+        confinement: None,
     };
     let mut output = Vec::new();
     let mut sink = |bytes: &[u8]| output.extend_from_slice(bytes);
@@ -235,6 +237,7 @@ async fn a_flood_passes_through_bounded_memory() {
         input: &[],
         hidden_env: &[],
         limit: Some(SOON * 2),
+        confinement: None,
     };
     let (mut total, mut largest) = (0, 0);
     let mut sink = |bytes: &[u8]| {
@@ -255,6 +258,7 @@ async fn what_cannot_start_says_why() {
             input: &[],
             hidden_env: &[],
             limit: None,
+            confinement: None,
         };
         let error = run(&spec, &CancellationToken::new(), &mut |_| ()).await.unwrap_err();
         assert!(error.contains(expected), "{error}");

@@ -205,6 +205,7 @@ fn run(tool: &Definition, input: &str, context: &ToolContext<'_>) -> Outcome {
         input: input.as_bytes(),
         hidden_env: context.hidden_env,
         limit: Some(Duration::from_secs(tool.timeout)),
+        confinement: context.sandbox,
     };
     shell::execute(&spec, None, None, context)
 }
