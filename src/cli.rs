@@ -363,7 +363,10 @@ fn usage_error(error: &clap::Error) -> Error {
             None => rest.push(line.trim_matches(['[', ']'])),
         }
     }
-    let help = if is_second_word(error) { Some(QUOTE_HELP.to_owned()) } else { tip };
+    // A word too many is taken for a command, which only the command line as a whole tells.
+    let is_command = error.kind() == ErrorKind::InvalidSubcommand
+        && text.lines().any(|line| line.starts_with("Usage: xsh ["));
+    let help = if is_command || is_second_word(error) { Some(QUOTE_HELP.to_owned()) } else { tip };
     Error::usage(what, rest.join(" ")).help(help.unwrap_or_else(|| "see `xsh --help`".to_owned()))
 }
 

@@ -128,11 +128,15 @@ fn explicit<'a>(sources: &Sources<'a>) -> Result<Option<Place<'a>>, Error> {
         None if !typed_section => sources.env("XSH_BASE_URL"),
         url => url,
     };
-    match (url.or(url_in_file), typed.or(in_file)) {
-        (Some(url), named) => at_url(url, named.as_ref()).map(Some),
-        (None, Some(named)) => of_provider(sources, &named).map(Some),
-        (None, None) => Ok(None),
-    }
+    let (url, named) = (url.or(url_in_file), typed.or(in_file));
+    let chosen_by = url.as_ref().map(|url| &url.origin).or(named.as_ref().map(|n| &n.origin));
+    let by_project = matches!(chosen_by, Some(Origin::Project(_)));
+    let place = match (url, named) {
+        (Some(url), named) => at_url(url, named.as_ref())?,
+        (None, Some(named)) => of_provider(sources, &named)?,
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Place { by_project, ..place }))
 }
 
 fn at_url<'a>(
@@ -147,10 +151,9 @@ fn at_url<'a>(
         None => (at_host.name, at_host),
     };
     let origin = provider.map_or(&url.origin, |named| &named.origin).clone();
-    let by_project = [&origin, &url.origin].iter().any(|o| matches!(o, Origin::Project(_)));
     let provider = Setting::new(name.to_owned(), origin);
     let base_url = Setting::new(base, url.origin);
-    Ok(Place { provider, profile, base_url, section: None, chosen: true, by_project })
+    Ok(Place { provider, profile, base_url, section: None, chosen: true, by_project: false })
 }
 
 /// The usual endpoint of a provider that was named.

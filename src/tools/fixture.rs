@@ -106,6 +106,16 @@ impl Fixture {
         })
     }
 
+    /// The same for a tool that starts programs: what they wait for is looked after meanwhile.
+    pub(super) fn with_driver<T>(&self, run: impl FnOnce(&ToolContext<'_>) -> T) -> T {
+        let (done, runtime) = (CancellationToken::new(), &self.runtime);
+        std::thread::scope(|scope| {
+            scope.spawn(|| runtime.block_on(done.cancelled()));
+            let _over = done.clone().drop_guard();
+            self.with_context(run)
+        })
+    }
+
     /// Runs a tool as the driver does: the versions it reports are known afterwards.
     pub(super) fn run<T: Tool>(&self, args: serde_json::Value) -> Outcome {
         let args = serde_json::from_value(args).unwrap();

@@ -113,7 +113,7 @@ fn a_program_finds_the_arguments_on_stdin_and_its_end_is_told() {
         let prepared = registry.prepare(name, arguments).map_err(|outcome| outcome.content)?;
         let effect = prepared.effect.clone();
         let subject = prepared.subject.clone();
-        let (outcome, _) = fixture.with_context(|context| prepared.run_guarded(context));
+        let (outcome, _) = fixture.with_driver(|context| prepared.run_guarded(context));
         Ok::<_, String>((effect, subject, outcome))
     };
     let (effect, subject, outcome) = run("echo", "{\"n\": \"7\"}").unwrap();
@@ -152,7 +152,7 @@ fn examples(fixture: &Fixture) -> Registry {
 fn answer(fixture: &Fixture, tools: &Registry, name: &str, arguments: &Value) -> String {
     match tools.prepare(name, &arguments.to_string()) {
         Err(outcome) => outcome.content,
-        Ok(call) => fixture.with_context(|context| call.run_guarded(context)).0.content,
+        Ok(call) => fixture.with_driver(|context| call.run_guarded(context)).0.content,
     }
 }
 
