@@ -40,7 +40,7 @@ pub fn add(user_dir: Option<&Path>, names: &[String], all: bool) -> Result<Strin
         Error::usage("cannot add tools", "there is no configuration folder; HOME is not set")
     })?;
     let wanted = EXAMPLES.iter().filter(|one| all || names.iter().any(|name| name == one.name));
-    let mut told = String::new();
+    let mut told = Vec::new();
     for example in wanted {
         let Example { name, definition, program } = example;
         let files =
@@ -48,9 +48,9 @@ pub fn add(user_dir: Option<&Path>, names: &[String], all: bool) -> Result<Strin
         for (file, content, mode) in files {
             put(&folder, &file, content, mode)?;
         }
-        told.push_str(&format!("added {name} in {}\n", folder.display()));
+        told.push(format!("added {name} in {}\n", folder.display()));
     }
-    Ok(told + "new sessions have it\n")
+    Ok(told.concat() + "new sessions have it\n")
 }
 
 fn put(folder: &Path, name: &str, content: &str, mode: u32) -> Result<(), Error> {

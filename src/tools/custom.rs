@@ -129,7 +129,7 @@ pub fn load(folders: &[Folder], taken: &[&str]) -> (Vec<Definition>, Vec<String>
     for folder in folders {
         warnings.extend(folder.warnings.iter().cloned());
         let mut found = Vec::new();
-        for name in folder.files.keys().filter(|name| name.ends_with(".toml")) {
+        for name in folder.files.keys().filter(|name| is_tool_file(name)) {
             match define(folder, name) {
                 Ok(tool) => found.push(tool),
                 Err(fault) => warnings.push(fault.told(&folder.path.join(name))),
@@ -152,6 +152,10 @@ pub fn load(folders: &[Folder], taken: &[&str]) -> (Vec<Definition>, Vec<String>
         }
     }
     (tools, warnings)
+}
+
+fn is_tool_file(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == "toml")
 }
 
 /// A tool whose program can be run.

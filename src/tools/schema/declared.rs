@@ -65,9 +65,9 @@ fn node(value: &Value, way: &mut Way) -> Result<Schema, Fault> {
     let kind = kind(map, way)?;
     let known = |key: &str| key == "type" || key == "description" || words(kind).contains(&key);
     if let Some(key) = map.keys().find(|key| !known(key)) {
-        let words = words(kind).iter().map(|word| format!(", {word}")).collect::<String>();
+        let words = [&["type", "description"], words(kind)].concat().join(", ");
         let why = format!(
-            "`{key}` is not supported for the type {}; understood are type, description{words}",
+            "`{key}` is not supported for the type {}; understood are {words}",
             kind.name()
         );
         return fault(way, Some(key), why);
