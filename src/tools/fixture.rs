@@ -92,6 +92,7 @@ impl Fixture {
     pub(super) fn with_context<T>(&self, run: impl FnOnce(&ToolContext<'_>) -> T) -> T {
         let known = self.known.borrow().clone();
         run(&ToolContext {
+            target: None,
             workspace: &self.workspace,
             session_id: "20260101T000000Z-abcdef",
             call_id: "call_1",

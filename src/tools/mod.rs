@@ -40,7 +40,7 @@ use serde::de::DeserializeOwned;
 use crate::event::{FileChange, FileSeen};
 use crate::jobs::Jobs;
 use crate::sandbox::Confinement;
-use paths::Workspace;
+use paths::{Resolved, Workspace};
 
 /// What a call would do, for policy and scheduling. Pure: known from the arguments alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +126,8 @@ pub trait Journal: Sync {
 pub struct ToolContext<'a> {
     /// Where it may read and write.
     pub workspace: &'a Workspace,
+    /// The only file that it may change, links resolved; none where nobody has decided on one.
+    pub target: Option<&'a Path>,
     /// The session's id, for the names of temporary files.
     pub session_id: &'a str,
     /// The call it answers.
@@ -149,6 +151,18 @@ pub struct ToolContext<'a> {
 }
 
 impl ToolContext<'_> {
+    /// [`Workspace::resolve`] for a file that is to be changed: it must be the one that was decided on.
+    pub fn resolve_target(&self, given: &str) -> Result<Resolved, String> {
+        let path = self.workspace.resolve(given)?;
+        if self.target.is_some_and(|target| target != path.real) {
+            return Err(format!(
+                "`{given}` leads to another file now than when this change was decided on: a link on \
+                 the way has changed. Nothing was changed. Send the call again."
+            ));
+        }
+        Ok(path)
+    }
+
     /// True once the user has interrupted.
     pub fn cancelled(&self) -> bool {
         self.cancel.is_cancelled()

@@ -69,6 +69,8 @@ pub struct Prepared {
     pub subject: String,
     /// What a question about it shows beside the subject.
     pub preview: Option<String>,
+    /// Where its change goes, once that has been decided on.
+    pub target: Option<PathBuf>,
     /// A note for the model that its arguments were repaired, and how; goes before the result.
     pub repaired: Option<String>,
     /// Does it.
@@ -156,7 +158,15 @@ impl Registry {
         let repaired = (!parsed.repairs.is_empty())
             .then(|| format!("[The arguments were repaired: {}.]", parsed.repairs.join("; ")));
         let Built { effect, subject, preview, run } = built;
-        Ok(Prepared { name: entry.name.clone(), effect, subject, preview, repaired, run })
+        Ok(Prepared {
+            name: entry.name.clone(),
+            effect,
+            subject,
+            preview,
+            target: None,
+            repaired,
+            run,
+        })
     }
 
     /// The `tools` array of a request, as JSON text. The same bytes on every call.

@@ -9,6 +9,7 @@ use crate::support::assert::assert_says;
 use crate::support::env::Env;
 use crate::support::http::Request;
 use crate::support::provider::Provider;
+use crate::support::pty::Pty;
 use crate::support::reply::{Call, Reply, call, edit, read, shell, write};
 
 /// One turn in which the model makes these calls, one per step; gives the last request.
@@ -245,6 +246,33 @@ fn nothing_outside_the_workspace_is_touched() {
     assert_says(request.result("c1"), &["outside"]);
     assert!(!env.root().join("out/new.txt").exists() && !env.root().join("new.txt").exists());
     assert_says(request.result("c10"), &["1: inner"]);
+}
+
+#[test]
+fn a_question_shows_where_a_change_goes_and_nothing_else_is_changed() {
+    let provider = Provider::start([
+        Reply::calls([write("c1", "notes.txt", "x\n")]),
+        Reply::calls([write("c2", "notes.txt", "y\n")]),
+        Reply::text("Done."),
+    ]);
+    let env = Env::new(&provider);
+    fs::create_dir(env.path("real")).expect("a folder");
+    symlink("real/new.txt", env.path("notes.txt")).expect("a link");
+    let pty = Pty::xsh(&env, &["--permission-mode", "ask"]);
+    pty.settle();
+    pty.line("go");
+    let screen = pty.wait_for("y yes, a always");
+    assert_says(&screen, &["notes.txt (leads to real/new.txt)"]);
+    fs::remove_file(env.path("notes.txt")).expect("a link");
+    symlink("real/other.txt", env.path("notes.txt")).expect("a link");
+    pty.line("y");
+    pty.wait_for_screen("the next question", |s| s.contains("(leads to real/other.txt)"));
+    assert_says(provider.request(1).result("c1"), &["leads to another file now"]);
+    assert!(!env.exists("real/new.txt") && !env.exists("real/other.txt"));
+    pty.wait_for_screen("its prompt", |s| s.matches("y yes, a always").count() >= 1);
+    pty.line("y");
+    pty.wait_for("Done.");
+    assert_eq!(env.text("real/other.txt"), "y\n");
 }
 
 #[test]

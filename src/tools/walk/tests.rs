@@ -74,6 +74,7 @@ impl Tree {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let workspace = Workspace { root: self.root.clone(), extra: Vec::new() };
         let context = ToolContext {
+            target: None,
             workspace: &workspace,
             session_id: "",
             call_id: "c1",
