@@ -219,6 +219,9 @@ fn nothing_outside_the_workspace_is_touched() {
     let setup = |env: &Env| {
         fs::write(env.root().join("secret.txt"), "secret content\n").expect("a file");
         fs::create_dir(env.root().join("out")).expect("a folder");
+        fs::create_dir(env.root().join("work-evil")).expect("a folder");
+        let evil = env.root().join("work-evil/secret.txt");
+        fs::write(evil, "secret content\n").expect("a file");
         symlink("../secret.txt", env.path("leak")).expect("a link");
         symlink("../out", env.path("o")).expect("a link");
         env.write("inner.txt", "inner\n");
@@ -235,15 +238,23 @@ fn nothing_outside_the_workspace_is_touched() {
         call("c8", "glob", json!({"pattern": "../*"})),
         read("c9", ".xsh/.gitignore"),
         read("c10", "fine"),
+        read("c11", "/proc/self/cwd/../secret.txt"),
+        read("c12", "/dev/fd/0"),
+        read("c13", "../work-evil/secret.txt"),
+        read("c14", "o/../secret.txt"),
+        write("c15", ".XSH/x", "x"),
     ];
     let (env, request) = steps(setup, calls);
-    for id in ["c1", "c2", "c3", "c4", "c7", "c8", "c9"] {
+    for id in ["c1", "c2", "c3", "c4", "c7", "c8", "c9", "c11", "c12", "c13", "c14"] {
         let said = request.result(id);
         for leak in ["secret content", "root:x", "1: *"] {
             assert!(!said.contains(leak), "{id}: {said}");
         }
     }
-    assert_says(request.result("c1"), &["outside"]);
+    for id in ["c1", "c11", "c12", "c13", "c14"] {
+        assert_says(request.result(id), &["outside"]);
+    }
+    assert_says(request.result("c15"), &["belongs to xsh itself"]);
     assert!(!env.root().join("out/new.txt").exists() && !env.root().join("new.txt").exists());
     assert_says(request.result("c10"), &["1: inner"]);
 }
