@@ -5,7 +5,6 @@
 //! is read once: what is hashed, shown and used are the same bytes. Links are not followed.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::file::{self, Scope};
@@ -54,7 +53,7 @@ pub fn read(workspace: &Path) -> (Project, Vec<String>) {
         });
     let config = match text {
         Ok(text) => Some((path, text)),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        Err(_) if beneath::is_absent(&path) => None,
         Err(e) => {
             warnings.push(format!("{} is not used: {}", path.display(), beneath::told(&e)));
             None

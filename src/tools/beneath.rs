@@ -56,6 +56,12 @@ pub fn list(path: &Path) -> io::Result<Dir> {
     Ok(Dir::new(open(path, OFlags::RDONLY | OFlags::DIRECTORY)?)?)
 }
 
+/// Whether there is nothing of this name, links on the way followed.
+pub fn is_absent(path: &Path) -> bool {
+    let missing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    std::fs::symlink_metadata(path).is_err_and(|error| missing.contains(&error.kind()))
+}
+
 /// Whether an opening failed because a link lies on the way.
 pub fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::LOOP.raw_os_error())

@@ -63,7 +63,7 @@ pub fn read_folder(path: &Path, owner: Owner) -> Option<Folder> {
     let mut folder =
         Folder { path: path.to_owned(), owner, files: BTreeMap::new(), warnings: Vec::new() };
     match names(path, owner) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(_) if beneath::is_absent(path) => return None,
         Err(error) => {
             let why = beneath::told(&error);
             folder.warnings.push(format!("the tools in {} are not used: {why}", path.display()));

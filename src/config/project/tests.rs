@@ -120,4 +120,6 @@ fn what_is_no_plain_file_is_not_read() {
     symlink("moved", root.join(".xsh")).unwrap();
     refused("a link lies on the way there");
     assert!(read(&root).0.tools.unwrap().files.is_empty());
+    fs::remove_file(root.join("moved/config.toml")).unwrap();
+    assert!(read(&root).1.is_empty(), "there is nothing to warn of");
 }
