@@ -33,6 +33,7 @@ mod repl;
 mod resume;
 mod retry;
 mod rewind;
+mod sandbox;
 mod session;
 mod sessions_command;
 mod steps;
