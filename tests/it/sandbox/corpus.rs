@@ -233,7 +233,7 @@ fn look_into(path: &Path, seen: &mut BTreeMap<PathBuf, String>) {
     let what = if meta.is_dir() {
         "a folder".to_owned()
     } else if meta.is_symlink() {
-        format!("a link to {:?}", fs::read_link(path).unwrap_or_default())
+        format!("a link to {}", fs::read_link(path).unwrap_or_default().display())
     } else if meta.is_file() {
         format!("{:?}, {} links", content(path), meta.nlink())
     } else {
