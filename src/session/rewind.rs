@@ -15,7 +15,7 @@ use super::state::State;
 use crate::event::{ChangedBy, FileChange, LINK_MODE, Restored};
 use crate::hash;
 use crate::tools::paths::Workspace;
-use crate::tools::save::{self, Place};
+use crate::tools::save::{self, Spot};
 
 /// Files of this size at most are compared and put back, as for edits.
 const MAX_FILE: u64 = 16 << 20;
@@ -109,7 +109,7 @@ fn is(now: Option<&Found>, sha256: Option<&str>, mode: Option<u32>) -> bool {
 }
 
 /// What lies at a path now; none where there is nothing.
-fn find(path: &Path) -> Result<Option<(Found, Place<'_>)>, String> {
+fn find(path: &Path) -> Result<Option<(Found, Spot<'_>)>, String> {
     let said = |error: io::Error| error.to_string();
     let Some(place) = save::lies_at(path).map_err(said)? else { return Ok(None) };
     let kind = place.entry.kind();
@@ -154,7 +154,7 @@ fn restore_one(session_id: &str, file: &Restored, blobs: Option<&Path>) -> Resul
     }
     let said = |error: io::Error| error.to_string();
     let only = now.and_then(|(now, place)| Some((only_mode(file, &now)?, place)));
-    if let Some((mode, Place { folder, name, .. })) = only {
+    if let Some((mode, Spot { folder, name, .. })) = only {
         let set = |file: fs::File| file.set_permissions(Permissions::from_mode(mode));
         return folder.read(name).and_then(set).map_err(said);
     }

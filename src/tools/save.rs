@@ -133,7 +133,7 @@ pub fn commit(
 }
 
 /// What lies at a path, and the folder that it is in.
-pub struct Place<'a> {
+pub struct Spot<'a> {
     /// The folder, held open.
     pub folder: Folder,
     /// The name in it.
@@ -142,7 +142,7 @@ pub struct Place<'a> {
     pub entry: Entry,
 }
 
-impl Place<'_> {
+impl Spot<'_> {
     /// The mode as [`FileChange`] has it.
     pub fn mode(&self) -> u32 {
         if self.entry.kind().is_symlink() { LINK_MODE } else { self.entry.mode() }
@@ -150,11 +150,11 @@ impl Place<'_> {
 }
 
 /// What lies at exactly this path, no link on the way followed; none where there is nothing.
-pub fn lies_at(path: &Path) -> io::Result<Option<Place<'_>>> {
+pub fn lies_at(path: &Path) -> io::Result<Option<Spot<'_>>> {
     let (above, name) = split(path)?;
     let found = Folder::open(above).and_then(|folder| {
         let entry = folder.entry(name)?;
-        Ok(entry.map(|entry| Place { folder, name, entry }))
+        Ok(entry.map(|entry| Spot { folder, name, entry }))
     });
     found.or_else(|error| if is_absence(&error) { Ok(None) } else { Err(error) })
 }
