@@ -15,7 +15,7 @@ use crate::desk::Desk;
 use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
-use crate::policy::Mode;
+use crate::policy::{Mode, Strength};
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::lists::SessionLine;
 use crate::repl::pick::{Picked, pick};
@@ -187,7 +187,9 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     let mut args = args.clone();
     args.work.directory = Some(folder);
     let mut start = start::prepare(&args)?;
-    start.config.permission_mode.value = Mode::Auto;
+    // The script is part of the program; without a sandbox nobody could be asked about it.
+    let confined = start.world.strength == Strength::Full;
+    start.config.permission_mode.value = if confined { Mode::Auto } else { Mode::Full };
     let screen = person_screen(&args, &start.config)?;
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
     screen.show(Update::Note(format!("> {}", demo::PROMPT)));

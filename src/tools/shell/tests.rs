@@ -60,7 +60,7 @@ impl Bench {
         let task = self.runtime.spawn_blocking(move || {
             let output_dir = root.join("outputs");
             body(&ToolContext {
-                workspace: &Workspace { root, extra: Vec::new() },
+                workspace: &Workspace { root, extra: Vec::new(), rules: Default::default() },
                 session_id: "",
                 call_id: "call_1",
                 known: &BTreeMap::new(),
