@@ -11,8 +11,8 @@ use super::overlap::{Piece, split_names};
 const MAX_DEPTH: u32 = 4;
 /// How many arguments of a wrapper are looked at as the beginning of the wrapped command.
 const MAX_STARTS: usize = 64;
-/// How many commands are looked at in one text.
-const MAX_COMMANDS: usize = 10_000;
+/// Words of all commands together that are looked at.
+const MAX_WORDS: usize = 200_000;
 
 /// What was found in a text.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,9 @@ pub struct Found {
     pub commands: Vec<Vec<String>>,
     /// Every name in a word that could be a part of a path, with its wildcards.
     pub names: Vec<Vec<Piece>>,
-    /// The text is so long that not all was looked at.
+    /// The text is so long or deep that not all was looked at.
     pub cut: bool,
+    words: usize,
 }
 
 /// Finds what can be recognised.
@@ -41,15 +42,23 @@ struct Word {
 
 fn look(text: &str, depth: u32, found: &mut Found) {
     for words in Splitter::split(text) {
-        if found.commands.len() > MAX_COMMANDS {
-            found.cut = true;
-            return;
-        }
         for word in &words {
             found.names.extend(split_names(&word.pieces));
         }
-        let texts = words.into_iter().map(|word| word.text).collect();
-        unwrap(texts, depth, found);
+        let texts: Vec<String> = words.into_iter().map(|word| word.text).collect();
+        unwrap(&texts, depth, found);
+    }
+}
+
+impl Found {
+    /// Notes a command. False where there is no room for more.
+    fn note(&mut self, words: &[String]) -> bool {
+        self.words += words.len();
+        self.cut |= self.words > MAX_WORDS;
+        if !self.cut {
+            self.commands.push(words.to_vec());
+        }
+        !self.cut
     }
 }
 
@@ -57,52 +66,49 @@ fn look(text: &str, depth: u32, found: &mut Found) {
 const BEFORE: &[&str] = &["!", "{", "do", "elif", "else", "if", "then", "time", "until", "while"];
 
 /// Notes a command, and what it runs in its turn.
-fn unwrap(mut words: Vec<String>, depth: u32, found: &mut Found) {
-    let skipped = words
-        .iter()
-        .take_while(|word| BEFORE.contains(&word.as_str()) || is_assignment(word))
-        .count();
-    words.drain(..skipped);
-    let Some(name) = words.first().map(|name| base(name).to_owned()) else { return };
-    found.commands.push(words.clone());
+fn unwrap(words: &[String], depth: u32, found: &mut Found) {
+    let before = |word: &&String| BEFORE.contains(&word.as_str()) || is_assignment(word);
+    let skipped = words.iter().take_while(before).count();
+    let words = words.get(skipped..).unwrap_or_default();
+    let Some((name, arguments)) = words.split_first() else { return };
+    if !found.note(words) {
+        return;
+    }
     if depth >= MAX_DEPTH {
         found.cut = true;
         return;
     }
-    let arguments = words.get(1..).unwrap_or_default();
-    match name.as_str() {
-        "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" | "fish" | "eval" | "su" | "script"
-        | "ssh" => {
-            let texts = arguments.iter().filter(|text| !text.starts_with('-'));
-            texts.take(MAX_STARTS).for_each(|text| look(text, depth + 1, found));
+    let name = base(name);
+    if SHELLS.contains(&name) {
+        let texts = arguments.iter().filter(|text| !text.starts_with('-'));
+        texts.take(MAX_STARTS).for_each(|text| look(text, depth + 1, found));
+    } else if FINDERS.contains(&name) {
+        let runs = |word: &String| {
+            word.starts_with("-exec") || word.starts_with("-ok") || word == "-x" || word == "-X"
+        };
+        let places = arguments.iter().enumerate().filter(|(_, word)| runs(word));
+        for (at, _) in places.take(MAX_STARTS) {
+            unwrap(arguments.get(at + 1..).unwrap_or_default(), depth + 1, found);
         }
-        "find" | "fd" | "fdfind" => {
-            let runs = |word: &&String| {
-                word.starts_with("-exec")
-                    || word.starts_with("-ok")
-                    || *word == "-x"
-                    || *word == "-X"
-            };
-            let places = arguments.iter().enumerate().filter(|(_, word)| runs(word));
-            for (at, _) in places.take(MAX_STARTS) {
-                unwrap(arguments.get(at + 1..).unwrap_or_default().to_vec(), depth + 1, found);
+    } else if WRAPPERS.contains(&name) {
+        // Which arguments are the wrapper's own is not known: the command may begin anywhere.
+        for at in 0..arguments.len().min(MAX_STARTS) {
+            let inner = arguments.get(at..).unwrap_or_default();
+            if inner.first().is_some_and(|word| opens(word)) {
+                unwrap(inner, depth + 1, found);
+            } else if !found.note(inner) {
+                return;
             }
         }
-        name if WRAPPERS.contains(&name) => {
-            // Which arguments are the wrapper's own is not known: the command may begin anywhere.
-            for at in 0..arguments.len().min(MAX_STARTS) {
-                let inner = arguments.get(at..).unwrap_or_default().to_vec();
-                if at == 0 || !inner.first().is_some_and(|word| word.starts_with('-')) {
-                    found.commands.push(inner.clone());
-                    if inner.first().is_some_and(|word| opens(word)) {
-                        unwrap(inner, depth + 1, found);
-                    }
-                }
-            }
-        }
-        _ => {}
     }
 }
+
+/// Programs that read commands from the text in their arguments.
+const SHELLS: &[&str] =
+    &["bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "eval", "su", "script", "ssh"];
+
+/// Programs that run a command behind one of their options.
+const FINDERS: &[&str] = &["find", "fd", "fdfind"];
 
 /// Programs that run the command in their arguments.
 const WRAPPERS: &[&str] = &[
@@ -139,11 +145,10 @@ const WRAPPERS: &[&str] = &[
     "xvfb-run",
 ];
 
-/// Whether a word is the name of something that runs other commands.
+/// Whether a command is to be looked into. Another wrapper is not: what it wraps begins behind the
+/// outer one as well.
 fn opens(word: &str) -> bool {
-    let name = base(word);
-    let others = ["bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "eval", "find", "fd", "su"];
-    WRAPPERS.contains(&name) || others.contains(&name) || is_assignment(word)
+    SHELLS.contains(&base(word)) || FINDERS.contains(&base(word)) || is_assignment(word)
 }
 
 /// The name of a command without its folder.

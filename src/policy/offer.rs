@@ -117,6 +117,7 @@ const PREFIXES: &[&str] = &[
 /// Whether a rule's text may hold a secret. Rather one too many: it then holds for the session.
 fn has_secret(text: &str, masks: &Masks) -> bool {
     let Some(command) = text.strip_prefix("shell(") else { return masks.apply(text) != text };
+    let command = command.strip_suffix(')').unwrap_or(command);
     let lower = command.to_lowercase();
     masks.apply(command) != command
         || TELLING.iter().any(|word| lower.contains(word))

@@ -310,7 +310,9 @@ impl Rule {
         match &self.pattern {
             Pattern::Any => self.tool == action.tool,
             Pattern::Command(pattern) => {
+                // What was not looked at to its end may hold what is to be asked about.
                 found.commands.iter().any(|command| pattern.forbids(command))
+                    || (found.cut && self.written.list == List::Ask)
             }
             // One rule about a path holds for every tool that works on files.
             Pattern::Path(path) => action.target().is_some_and(|target| path.matches(target, true)),

@@ -84,7 +84,8 @@ proptest! {
 fn deep_and_long_texts_end() {
     let deep = "$(".repeat(50_000);
     let _ = find(&deep);
-    let wrapped = "sudo ".repeat(20_000);
-    assert!(find(&wrapped).cut);
-    let _ = find(&"a;".repeat(100_000));
+    assert!(find(&"sudo ".repeat(20_000)).cut);
+    assert!(find(&"find -exec ".repeat(20_000)).cut);
+    let _ = find(&"bash -c ".repeat(20_000));
+    assert!(find(&"a;".repeat(300_000)).cut);
 }

@@ -19,12 +19,15 @@ fn a_command_is_shown_whole_and_escaped() {
         model_says: Some("it is safe\n? Allow\u{1b}[2J".into()),
         always: vec!["always keeps: shell(x)".into()],
     };
-    insta::assert_snapshot!(drawn(&ask), @r"
+    insta::assert_snapshot!(drawn(&ask), @r#"
     ? Allow shell
       │ echo ok\u{1b}[2K\rrm -rf x\u{202e}
       │ long long long long long long long long long long long long  end
       in /work/a\nb
-    ");
+      asked because mode ask asks before this
+      the model says: "it is safe\n? Allow\u{1b}[2J"
+      always keeps: shell(x)
+    "#);
 }
 
 #[test]
