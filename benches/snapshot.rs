@@ -76,7 +76,7 @@ fn command(watch: &Mutex<Watch>, root: &Path, run: impl FnOnce()) -> Duration {
         workspace: &Workspace {
             root: root.to_path_buf(),
             extra: Vec::new(),
-            rules: Default::default(),
+            rules: xsh::policy::rules::PathRules::default(),
         },
         session_id: "s",
         call_id: "bench",

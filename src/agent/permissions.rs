@@ -34,11 +34,13 @@ impl Agent {
         self.options.mode = mode;
         self.options.mode_chosen = true;
         self.apply_rules();
-        let mut text = format!("permission mode: {}", mode.name());
-        if let (Mode::Auto, Strength::None(why)) = (mode, &self.options.strength) {
-            text.push_str(&format!("; there is no sandbox ({why}), so commands are asked about"));
-        }
-        Ok(text)
+        let note = match (mode, &self.options.strength) {
+            (Mode::Auto, Strength::None(why)) => {
+                format!("; there is no sandbox ({why}), so commands are asked about")
+            }
+            _ => String::new(),
+        };
+        Ok(format!("permission mode: {}{note}", mode.name()))
     }
 
     /// `/permissions`: mode, sandbox, and every rule with its origin.

@@ -75,13 +75,14 @@ impl Strength {
     }
 
     /// What can be relied on. A sandbox with gaps counts only for who has chosen the mode.
+    #[must_use]
     pub fn relied_on(&self, chosen: bool) -> Self {
         match self {
             Self::Partial(gaps) if !chosen => Self::None(format!(
                 "the sandbox is only partial ({}), and mode auto was not chosen by anyone",
                 gaps.join("; ")
             )),
-            strength => strength.clone(),
+            Self::Full | Self::Partial(_) | Self::None(_) => self.clone(),
         }
     }
 }
@@ -229,11 +230,14 @@ fn run(mode: Mode, rules: &Rules, strength: &Strength, tool: &str, command: &str
         return Decision::Allow(Some(rule.written.text.clone()));
     }
     let read = command::read(command);
-    if let Ok(parts) = &read
-        && let Some(rules) =
-            parts.iter().map(|part| covered(rules, part)).collect::<Option<Vec<_>>>()
-    {
-        return Decision::Allow(rules.into_iter().flatten().next());
+    let covers = read.as_ref().ok().and_then(|parts| {
+        parts.iter().map(|part| covered(rules, part)).collect::<Option<Vec<_>>>()
+    });
+    if let Some(covers) = covers {
+        return Decision::Allow(covers.into_iter().find_map(|cover| match cover {
+            Cover::Rule(rule) => Some(rule),
+            Cover::Safe => None,
+        }));
     }
     match (mode, strength) {
         (Mode::Auto, Strength::Full | Strength::Partial(_)) => Decision::Allow(None),
@@ -243,11 +247,17 @@ fn run(mode: Mode, rules: &Rules, strength: &Strength, tool: &str, command: &str
 }
 
 /// Whether a simple command may run unasked, and by which rule if it takes one.
-fn covered(rules: &Rules, part: &Part) -> Option<Option<String>> {
+fn covered(rules: &Rules, part: &Part) -> Option<Cover> {
     if command::is_safe(part) {
-        return Some(None);
+        return Some(Cover::Safe);
     }
-    rules.allowing_part(part).map(|rule| Some(rule.written.text.clone()))
+    rules.allowing_part(part).map(|rule| Cover::Rule(rule.written.text.clone()))
+}
+
+/// Why a simple command may run unasked.
+enum Cover {
+    Safe,
+    Rule(String),
 }
 
 #[cfg(test)]

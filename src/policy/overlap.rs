@@ -109,9 +109,7 @@ pub fn overlap(word: &[Piece], rule: &[Piece]) -> bool {
             let can = match (a, b) {
                 (None, None) => true,
                 (Some(a), Some(b)) => {
-                    (a.is_many() && (above || left))
-                        || (b.is_many() && (above || left))
-                        || (diagonal && same(a, b))
+                    ((a.is_many() || b.is_many()) && (above || left)) || (diagonal && same(a, b))
                 }
                 (Some(a), None) => a.is_many() && above,
                 (None, Some(b)) => b.is_many() && left,

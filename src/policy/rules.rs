@@ -85,7 +85,7 @@ enum Pattern {
     /// Every call of the tool.
     Any,
     Command(CommandPattern),
-    Path(PathPattern),
+    Path(Box<PathPattern>),
 }
 
 /// The words of a command.
@@ -177,7 +177,7 @@ impl Rules {
     /// Patterns of the rules about paths in a list.
     pub fn paths(&self, list: List) -> impl Iterator<Item = (&PathPattern, &str)> {
         self.of(list).filter_map(|rule| match &rule.pattern {
-            Pattern::Path(pattern) => Some((pattern, rule.written.text.as_str())),
+            Pattern::Path(pattern) => Some((pattern.as_ref(), rule.written.text.as_str())),
             Pattern::Any | Pattern::Command(_) => None,
         })
     }
@@ -189,9 +189,10 @@ impl Rules {
     /// The first rule of a forbidding list (deny or ask) that is about this action. A command is
     /// looked into as far as it can be recognised.
     pub fn forbidding(&self, list: List, action: &Action<'_>) -> Option<&Rule> {
+        self.of(list).next()?;
         let found = match action.kind {
-            Kind::Exec { command, .. } if self.of(list).next().is_some() => loose::find(command),
-            _ => Found::default(),
+            Kind::Exec { command, .. } => loose::find(command),
+            Kind::Read(_) | Kind::Write(_) | Kind::Stop => Found::default(),
         };
         self.of(list).find(|rule| rule.forbids(action, &found))
     }
@@ -293,7 +294,7 @@ impl Rule {
                     }
                     return Err(Refusal::new("it is outside of every folder that is open"));
                 }
-                Pattern::Path(path)
+                Pattern::Path(Box::new(path))
             }
             Some(_) => return Err(Refusal::new(format!("`{tool}` takes no pattern"))),
         };

@@ -169,9 +169,10 @@ impl Reader {
 
     fn run(mut self, requests: &mpsc::Receiver<Request>) {
         while let Ok(request) = requests.recv() {
-            let line = match request.question {
-                true => self.answer(&request.prompt),
-                false => self.message(&request.prompt),
+            let line = if request.question {
+                self.answer(&request.prompt)
+            } else {
+                self.message(&request.prompt)
             };
             if request.reply.send(line).is_err() {
                 break;

@@ -51,10 +51,14 @@ pub(super) async fn allow(
         Decision::Allow(None) => return Ok(None),
         Decision::Allow(Some(rule)) => Verdict::yes(format!("the user's rule `{rule}` allows it")),
         Decision::Deny(reason) => Verdict::no(reason),
-        Decision::Ask(why) => match ask(agent, shown, prepared, &action, &why, cancel).await {
-            Some(answered) => answered,
-            None => return Ok(Some(not_started())),
-        },
+        Decision::Ask(why) => {
+            let always = agent.offer(&action, &why);
+            let open = Open { shown, prepared, why: &why, always };
+            match ask(agent, open, cancel).await {
+                Some(answered) => answered,
+                None => return Ok(Some(not_started())),
+            }
+        }
     };
     let Verdict { allowed, reason, learn } = verdict;
     let call_id = shown.call_id.clone();
@@ -98,28 +102,28 @@ fn kind<'a>(effect: &'a Effect, target: Option<&'a Target>) -> Kind<'a> {
     }
 }
 
+/// A call that the user is to decide about.
+struct Open<'a> {
+    shown: &'a ToolShown,
+    prepared: &'a Prepared,
+    why: &'a Why,
+    always: Option<Offer>,
+}
+
 /// Asks the user; without anyone to ask the answer is no. None when the user interrupted instead
 /// of answering.
-async fn ask(
-    agent: &mut Agent,
-    shown: &ToolShown,
-    prepared: &Prepared,
-    action: &Action<'_>,
-    why: &Why,
-    cancel: &CancellationToken,
-) -> Option<Verdict> {
+async fn ask(agent: &Agent, open: Open<'_>, cancel: &CancellationToken) -> Option<Verdict> {
     let (answer, answered) = oneshot::channel();
-    let always = agent.offer(action, why);
-    let question = question(agent, shown, prepared, why, always.clone(), answer);
+    let question = question(agent, &open, answer);
     if agent.questions.as_ref().is_none_or(|questions| questions.send(question).is_err()) {
-        return Some(Verdict::no(unasked(&shown.name, agent.options.mode, why)));
+        return Some(Verdict::no(unasked(&open.shown.name, agent.options.mode, open.why)));
     }
     let answer = tokio::select! {
         biased;
         () = cancel.cancelled() => return None,
         answer = answered => answer.unwrap_or(Answer::No(None)),
     };
-    Some(match (answer, always) {
+    Some(match (answer, open.always) {
         (Answer::Yes, _) => Verdict::yes("the user allowed it"),
         (Answer::Always, Some(offer)) => Verdict {
             learn: Some(offer),
@@ -132,29 +136,20 @@ async fn ask(
     })
 }
 
-fn question(
-    agent: &Agent,
-    shown: &ToolShown,
-    prepared: &Prepared,
-    why: &Why,
-    always: Option<Offer>,
-    answer: oneshot::Sender<Answer>,
-) -> Question {
+fn question(agent: &Agent, open: &Open<'_>, answer: oneshot::Sender<Answer>) -> Question {
+    let Open { shown, prepared, why, always } = open;
     let mut tool = shown.name.clone();
-    let (subject, model_says) = match &prepared.effect {
-        Effect::Exec { command, leave } => {
-            if prepared.in_background() {
-                tool.push_str(", in the background");
-            }
-            (command.clone(), leave.clone())
-        }
-        Effect::Read | Effect::Write(_) | Effect::Stop => (shown.subject.clone(), None),
-    };
-    let outside = Strength::None(String::new()).name();
-    let strength = agent.options.strength.name();
     let mut reason = why.text(agent.options.mode);
-    if matches!(prepared.effect, Effect::Exec { .. }) && strength == outside {
-        reason.push_str("; it can do whatever you can");
+    let (mut subject, mut model_says) = (shown.subject.clone(), None);
+    if let Effect::Exec { command, leave } = &prepared.effect {
+        subject.clone_from(command);
+        model_says.clone_from(leave);
+        if prepared.in_background() {
+            tool.push_str(", in the background");
+        }
+        if matches!(agent.options.strength, Strength::None(_)) {
+            reason.push_str("; it can do whatever you can");
+        }
     }
     Question {
         tool,
@@ -163,7 +158,7 @@ fn question(
         cwd: agent.workspace.root.display().to_string(),
         reason,
         model_says,
-        always,
+        always: always.clone(),
         answer,
     }
 }

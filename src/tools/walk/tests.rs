@@ -72,8 +72,11 @@ impl Tree {
     /// Runs a tool with arguments as a model gives them.
     pub(in crate::tools) fn run<T: Tool>(&self, args: serde_json::Value) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let workspace =
-            Workspace { root: self.root.clone(), extra: Vec::new(), rules: Default::default() };
+        let workspace = Workspace {
+            root: self.root.clone(),
+            extra: Vec::new(),
+            rules: crate::policy::rules::PathRules::default(),
+        };
         let context = ToolContext {
             workspace: &workspace,
             session_id: "",
