@@ -115,14 +115,14 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
 }
 
 async fn examine(args: &Args) -> Result<Exit, Error> {
-    let Start { mut config, store, warnings, .. } = start::prepare(args)?;
+    let Start { mut config, store, warnings, sandbox, .. } = start::prepare(args)?;
     let unsaved = "neither the workspace nor the state folder is writable".to_owned();
     let session_folder = store.folder().map(std::path::Path::to_owned).ok_or(unsaved);
     let found = instructions::find(&config.workspace, config.user_dir.as_deref());
     let mut facts = doctor::Facts {
         servers: Vec::new(),
         session_folder,
-        sandbox: doctor::NO_SANDBOX.to_owned(),
+        sandbox: sandbox.strength.describe(),
         instructions: found.files.into_iter().map(|file| file.path).collect(),
         columns: columns(),
     };

@@ -24,9 +24,10 @@ use crate::config::{Config, Origin, instructions, keep, load};
 use crate::demo;
 use crate::desk::Desk;
 use crate::error::Error;
-use crate::policy::Strength;
 use crate::policy::rules::{Ground, PathRules, Rules};
+use crate::process;
 use crate::prompt::{self, Parts};
+use crate::sandbox::Sandbox;
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
 use crate::tools::paths::Workspace;
@@ -47,6 +48,8 @@ pub struct Start {
     pub resume: Option<PathBuf>,
     /// The user's rules.
     pub rules: Rules,
+    /// What confines commands on this machine.
+    pub sandbox: Sandbox,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// What was chosen for the user, in words.
@@ -56,7 +59,8 @@ pub struct Start {
 /// Loads the configuration and finds the session that is asked for.
 pub fn prepare(args: &Args) -> Result<Start, Error> {
     let mut args = args.clone();
-    let mut world = world(&args)?;
+    let sandbox = process::probe_sandbox();
+    let mut world = world(&args, &sandbox)?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
     let mut warnings = Vec::new();
@@ -72,7 +76,7 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
         } else if home != config.workspace {
             args = elsewhere(&args, &home)?;
-            world = self::world(&args)?;
+            world = self::world(&args, &sandbox)?;
             config = resolve(&args, &world)?;
             (store, warning) = open_store(&config, &args);
             warnings.push(format!("working in the session's folder: {}", home.display()));
@@ -81,17 +85,13 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
     let rules = rules(&config)?;
-    Ok(Start { config, world, args, store, resume: wanted, rules, warnings, notes: Vec::new() })
+    let (resume, notes) = (wanted, Vec::new());
+    Ok(Start { config, world, args, store, resume, rules, sandbox, warnings, notes })
 }
 
 /// What surrounds the run, with how well commands can be confined in it.
-fn world(args: &Args) -> Result<World, Error> {
-    Ok(World { strength: sandbox_strength(), ..load::world(args, Environment::read())? })
-}
-
-/// How well commands are confined on this machine.
-fn sandbox_strength() -> Strength {
-    Strength::Full
+fn world(args: &Args, sandbox: &Sandbox) -> Result<World, Error> {
+    Ok(World { strength: sandbox.strength.clone(), ..load::world(args, Environment::read())? })
 }
 
 /// The user's rules, from the configuration and the command line.
@@ -192,7 +192,7 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         max_repeats: config.max_repeats.value,
         mode: config.permission_mode.value,
         mode_chosen: config.permission_mode.origin != Origin::Default,
-        strength: start.world.strength.clone(),
+        sandbox: start.sandbox.clone(),
         retry: RetryPolicy {
             max_attempts: config.retry.max_attempts.value.saturating_sub(1),
             max_wait: config.retry.max_wait.value,

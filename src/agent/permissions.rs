@@ -34,7 +34,7 @@ impl Agent {
         self.options.mode = mode;
         self.options.mode_chosen = true;
         self.apply_rules();
-        let note = match (mode, &self.options.strength) {
+        let note = match (mode, &self.options.sandbox.strength) {
             (Mode::Auto, Strength::None(why)) => {
                 format!("; there is no sandbox ({why}), so commands are asked about")
             }
@@ -45,11 +45,7 @@ impl Agent {
 
     /// `/permissions`: mode, sandbox, and every rule with its origin.
     pub fn permissions(&self) -> String {
-        let strength = match &self.options.strength {
-            Strength::Full => "full".to_owned(),
-            Strength::Partial(gaps) => format!("partial: {}", gaps.join("; ")),
-            Strength::None(why) => format!("none: {why}"),
-        };
+        let strength = self.options.sandbox.strength.describe();
         let mode = self.options.mode.name();
         let mut lines = vec![
             format!("mode     {mode}   (plan, ask, auto, full: /permissions MODE)"),

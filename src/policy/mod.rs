@@ -74,6 +74,15 @@ impl Strength {
         }
     }
 
+    /// The name, and what is missing.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Full => "full".to_owned(),
+            Self::Partial(missing) => format!("partial: {}", missing.join("; ")),
+            Self::None(why) => format!("none: {why}"),
+        }
+    }
+
     /// What can be relied on. A sandbox with gaps counts only for who has chosen the mode.
     #[must_use]
     pub fn relied_on(&self, chosen: bool) -> Self {

@@ -46,7 +46,7 @@ pub(super) async fn allow(
         Err(outcome) => return Ok(Some(outcome)),
     };
     let action = Action { tool: prepared.name, kind: kind(&prepared.effect, target.as_ref()) };
-    let strength = agent.options.strength.relied_on(agent.options.mode_chosen);
+    let strength = agent.options.sandbox.strength.relied_on(agent.options.mode_chosen);
     let verdict = match policy::decide(agent.options.mode, &agent.rules, &strength, &action) {
         Decision::Allow(None) => return Ok(None),
         Decision::Allow(Some(rule)) => Verdict::yes(format!("the user's rule `{rule}` allows it")),
@@ -147,7 +147,7 @@ fn question(agent: &Agent, open: &Open<'_>, answer: oneshot::Sender<Answer>) -> 
         if prepared.in_background() {
             tool.push_str(", in the background");
         }
-        if matches!(agent.options.strength, Strength::None(_)) {
+        if matches!(agent.options.sandbox.strength, Strength::None(_)) {
             reason.push_str("; it can do whatever you can");
         }
     }

@@ -173,7 +173,10 @@ fn a_forbidden_file_has_no_other_door() {
         for id in ["g1", "g3", "g4", "g5"] {
             let result = request.result(id);
             assert_says(result, &["closed by the user's rules"]);
-            assert!(!result.lines().any(|line| line.ends_with(".env")), "{result}");
+            assert!(
+                !result.lines().any(|line| line.contains(".env") && !line.contains("[Left")),
+                "{result}"
+            );
         }
         if mode == "auto" {
             for n in 0..commands.len() {
@@ -270,7 +273,9 @@ fn a_question_says_what_and_where_and_why() {
     let work = env.workspace().display().to_string();
     let screen = pty.screen().replace('\n', "");
     let says = ["touch p", work.as_str(), "outside the sandbox", "the model says: \"trust me"];
-    says.iter().for_each(|text| assert!(screen.contains(text), "{text}: {screen}"));
+    for text in says {
+        assert!(screen.contains(text), "{text}: {screen}");
+    }
     assert_silent_on(&pty.raw_text(), &["\u{1b}[2J?"]);
     pty.line("n");
     pty.wait_for("n.txt");
