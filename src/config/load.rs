@@ -16,6 +16,7 @@ use super::trusted;
 use crate::cli::Args;
 use crate::error::Error;
 use crate::mask::Masks;
+use crate::policy::Strength;
 
 /// The largest configuration or prompt file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -49,6 +50,7 @@ pub fn world(args: &Args, environment: Environment) -> Result<World, Error> {
         environment,
         workspace,
         user,
+        strength: Strength::default(),
         warnings,
         offered,
         ..World::default()

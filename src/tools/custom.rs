@@ -188,11 +188,13 @@ fn define(folder: &Folder, name: &str) -> Result<Definition, Fault> {
 /// What a call with these arguments would do.
 pub(super) fn build(tool: &Arc<Definition>, arguments: &Value) -> Built {
     let tool = Arc::clone(tool);
-    let command = tool.shown();
     let input = arguments.to_string();
+    // All that happens hangs on both, so a question shows both.
+    let command = format!("{} < {input}", tool.shown());
     Built {
-        subject: format!("{command} < {input}"),
+        subject: command.clone(),
         effect: Effect::Exec { command, leave: None },
+        path: None,
         preview: None,
         run: Box::new(move |context| run(&tool, &input, context)),
     }

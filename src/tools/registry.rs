@@ -54,6 +54,7 @@ type Build = Box<dyn Fn(Value) -> Result<Built, serde_json::Error> + Send + Sync
 /// What a tool makes of its arguments.
 pub(super) struct Built {
     pub(super) effect: Effect,
+    pub(super) path: Option<String>,
     pub(super) subject: String,
     pub(super) preview: Option<String>,
     pub(super) run: RunTool,
@@ -65,6 +66,8 @@ pub struct Prepared {
     pub name: String,
     /// What it would do.
     pub effect: Effect,
+    /// The file or folder that it is about, as the model gave it.
+    pub path: Option<String>,
     /// What it is about, for the screen.
     pub subject: String,
     /// What a question about it shows beside the subject.
@@ -157,10 +160,11 @@ impl Registry {
         })?;
         let repaired = (!parsed.repairs.is_empty())
             .then(|| format!("[The arguments were repaired: {}.]", parsed.repairs.join("; ")));
-        let Built { effect, subject, preview, run } = built;
+        let Built { effect, path, subject, preview, run } = built;
         Ok(Prepared {
             name: entry.name.clone(),
             effect,
+            path,
             subject,
             preview,
             target: None,
@@ -202,6 +206,11 @@ impl Registry {
 }
 
 impl Prepared {
+    /// Whether it is a command that goes on after the call.
+    pub fn in_background(&self) -> bool {
+        self.subject.starts_with(super::shell::BACKGROUND)
+    }
+
     /// Runs the call and says how long it took. A panic becomes an outcome, the note about repaired
     /// arguments goes before the result, and the content is never empty and never longer than
     /// [`RESULT_BYTES`].
@@ -229,6 +238,7 @@ fn build<T: Tool>(arguments: Value) -> Result<Built, serde_json::Error> {
     let arguments: T::Args = serde_json::from_value(arguments)?;
     Ok(Built {
         effect: T::effect(&arguments),
+        path: T::path(&arguments),
         subject: T::subject(&arguments),
         preview: T::preview(&arguments),
         run: Box::new(move |context| T::run(arguments, context)),

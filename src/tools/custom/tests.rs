@@ -118,8 +118,8 @@ fn a_program_finds_the_arguments_on_stdin_and_its_end_is_told() {
     };
     let (effect, subject, outcome) = run("echo", "{\"n\": \"7\"}").unwrap();
     let program = fixture.path("tools/echo").display().to_string();
-    let command = format!("{program} 'with blank'");
-    assert_eq!(subject, format!("{command} < {{\"n\":7}}"));
+    let command = format!("{program} 'with blank' < {{\"n\":7}}");
+    assert_eq!(subject, command);
     assert_eq!(effect, Effect::Exec { command, leave: None });
     let root = fixture.workspace.root.display();
     let expected = format!("with blank\n{{\"n\":7}}\n{root}\n[exit code 0");

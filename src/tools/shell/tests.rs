@@ -61,7 +61,11 @@ impl Bench {
             let output_dir = root.join("outputs");
             body(&ToolContext {
                 target: None,
-                workspace: &Workspace { root, extra: Vec::new() },
+                workspace: &Workspace {
+                    root,
+                    extra: Vec::new(),
+                    rules: crate::policy::rules::PathRules::default(),
+                },
                 session_id: "",
                 call_id: "call_1",
                 known: &BTreeMap::new(),
