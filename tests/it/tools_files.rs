@@ -272,7 +272,7 @@ fn a_question_shows_where_a_change_goes_and_nothing_else_is_changed() {
     let pty = Pty::xsh(&env, &["--permission-mode", "ask"]);
     pty.settle();
     pty.line("go");
-    let screen = pty.wait_for("y yes, a always");
+    let screen = pty.wait_for("y yes, n no");
     assert_says(&screen, &["notes.txt (leads to real/new.txt)"]);
     fs::remove_file(env.path("notes.txt")).expect("a link");
     symlink("real/other.txt", env.path("notes.txt")).expect("a link");
@@ -280,7 +280,7 @@ fn a_question_shows_where_a_change_goes_and_nothing_else_is_changed() {
     pty.wait_for_screen("the next question", |s| s.contains("(leads to real/other.txt)"));
     assert_says(provider.request(1).result("c1"), &["leads to another file now"]);
     assert!(!env.exists("real/new.txt") && !env.exists("real/other.txt"));
-    pty.wait_for_screen("its prompt", |s| s.matches("y yes, a always").count() >= 1);
+    pty.wait_for_screen("its prompt", |s| s.matches("y yes, n no").count() >= 1);
     pty.line("y");
     pty.wait_for("Done.");
     assert_eq!(env.text("real/other.txt"), "y\n");

@@ -97,6 +97,10 @@ fn a_yes_is_for_exactly_this_content() {
     let _ = env.run(&["-p", "--permission-mode", "full", "hi"]).expect_code(0);
     let result = provider.last_request().result("d").to_owned();
     assert!(result.starts_with("deployed now\n[exit code 0"), "{result}");
+    // In the sandbox too, which shows the workspace.
+    let _ = env.ask("hi");
+    let result = provider.last_request().result("d").to_owned();
+    assert!(result.starts_with("deployed now\n[exit code 0"), "{result}");
 
     // The program itself is a part of the content.
     program(&env, "#!/bin/sh\necho hacked\n");
