@@ -61,6 +61,9 @@ fn with_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit,
         .build()
         .map_err(|error| Error::failed("cannot start", error))?;
     let done = runtime.block_on(work);
+    // A tool that is still waiting when its runtime goes panics, which ends its command too. What it says
+    // then helps nobody.
+    std::panic::set_hook(Box::new(|_| {}));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     done
 }
