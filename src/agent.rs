@@ -27,9 +27,9 @@ use crate::error::Error;
 use crate::event::{Compaction, Event, SystemPrompt, Trigger};
 use crate::jobs::Jobs;
 use crate::mask::Masks;
-use crate::policy::Mode;
 use crate::policy::offer::Offer;
 use crate::policy::rules::Rules;
+use crate::policy::{Mode, Strength};
 use crate::sandbox::{Confinement, Sandbox};
 use crate::session::log::LogError;
 use crate::session::state::estimate;
@@ -313,6 +313,13 @@ impl Agent {
         for warning in built.warnings {
             self.show(Update::Warning(warning));
         }
+        let strength = &self.options.sandbox.strength;
+        if *strength != Strength::Full {
+            self.show(Update::Warning(format!(
+                "the sandbox of commands is {}",
+                strength.describe()
+            )));
+        }
         self.show(Update::SessionOpened(SessionOpened {
             id: self.session.header.id.clone(),
             path: self.session.path().map(|path| path.display().to_string()),
@@ -321,6 +328,7 @@ impl Agent {
             model: self.mind.name.clone(),
             tools: self.registry.names().into_iter().map(str::to_owned).collect(),
             permission_mode: self.options.mode.name().to_owned(),
+            sandbox: strength.name().to_owned(),
             instructions: built.sources,
             resumed_turns,
             scripted: self.options.scripted,

@@ -59,7 +59,7 @@ pub struct Start {
 /// Loads the configuration and finds the session that is asked for.
 pub fn prepare(args: &Args) -> Result<Start, Error> {
     let mut args = args.clone();
-    let sandbox = process::probe_sandbox();
+    let mut sandbox = process::probe_sandbox();
     let mut world = world(&args, &sandbox)?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
@@ -81,6 +81,11 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             (store, warning) = open_store(&config, &args);
             warnings.push(format!("working in the session's folder: {}", home.display()));
         }
+    }
+    sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
+    if sandbox.strength != world.strength {
+        world.strength = sandbox.strength.clone();
+        config = resolve(&args, &world)?;
     }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
