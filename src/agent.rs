@@ -245,6 +245,7 @@ impl Agent {
         }
         self.take_session(resumed.session);
         self.opened(Some(turns));
+        self.finish_rewind();
         let last = self.session.state.model.as_ref();
         let last = last
             .filter(|last| (&last.provider, &last.model) != (&self.mind.provider, &self.mind.name));

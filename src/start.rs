@@ -119,6 +119,7 @@ pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
         agent.restore_effort(Some(effort));
     }
     agent.opened(resumed);
+    agent.finish_rewind();
     if start.config.window.is_some_and(|window| window.origin == Origin::Discovered) {
         agent.warn_if_little();
     }

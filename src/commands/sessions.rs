@@ -123,6 +123,7 @@ fn event(text: &mut String, record: &Record) {
         | Event::ToolStarted(_)
         | Event::Permission(_)
         | Event::FileChange(_)
+        | Event::RewindFinished(_)
         | Event::Unknown(_) => Ok(()),
     };
 }

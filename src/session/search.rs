@@ -98,6 +98,7 @@ fn said(event: &Event) -> Option<String> {
         | Event::Permission(_)
         | Event::FileChange(_)
         | Event::Rewind(_)
+        | Event::RewindFinished(_)
         | Event::TurnFinished(_)
         | Event::Unknown(_) => None,
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::{FileChange, ToolResult};
+use crate::event::{FileChange, Restored, Rewind, ToolResult};
 
 const ID: &str = "20260101T000000Z-abcdef";
 
@@ -89,4 +89,25 @@ fn a_session_in_use_is_left_alone() {
     fs::write(log.with_extension("lock"), "1").unwrap();
     remove_if_abandoned(&log, ID);
     assert!(!part.exists());
+}
+
+/// One event names so many files that it is longer than the end that is looked at first.
+#[test]
+fn the_files_of_a_long_rewind_are_found_behind_a_torn_line() {
+    let own = format!("{}x1y2z3{TEMPORARY_SUFFIX}", temporary_prefix(ID));
+    let log = |path: &Path| {
+        let restored = |index: usize| Restored {
+            path: path.with_file_name(format!("file-{index}")).display().to_string(),
+            sha256: Some("0".repeat(64)),
+            mode: Some(0o644),
+            was: Some("1".repeat(64)),
+            mode_was: Some(0o644),
+        };
+        let files: Vec<Restored> = (0..5_000).map(restored).collect();
+        let rewind = Event::Rewind(Rewind { to_seq: 1, conversation: true, files });
+        let line = line(2, rewind);
+        assert!(line.len() as u64 > 10 * TAIL);
+        vec![change(1, "c1", Path::new("/elsewhere")), line, b"{\"type\":\"rewind_fin".to_vec()]
+    };
+    assert_eq!(left(log, &[&own, "a.txt"]), ["a.txt"]);
 }

@@ -67,6 +67,7 @@ fn texts(path: &Path) -> (Vec<String>, Damage) {
         | Event::Permission(_)
         | Event::FileChange(_)
         | Event::Rewind(_)
+        | Event::RewindFinished(_)
         | Event::TurnFinished(_)) => panic!("not written here: {other:?}"),
     })
     .unwrap();
