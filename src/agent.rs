@@ -28,7 +28,7 @@ use crate::event::{Compaction, Event, SystemPrompt, Trigger};
 use crate::jobs::Jobs;
 use crate::mask::Masks;
 use crate::policy::Mode;
-use crate::session::log::LogError;
+use crate::session::log::{self, LogError};
 use crate::session::state::estimate;
 use crate::session::store::Store;
 use crate::session::{Session, resume};
@@ -227,18 +227,29 @@ impl Agent {
     }
 
     /// `/resume [ID]`: closes this session and goes on with another; none = the latest other one.
-    pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
+    /// Reading a long log takes its time, and ends soon after `cancel`.
+    pub async fn resume_session(
+        &mut self,
+        id: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
         self.settle()?;
-        let path = self.store.find(id, Some(&self.session.header.id))?;
-        if self.session.path().is_some_and(|own| same_file(&own, &path)) {
-            return Err(Error::usage("this session is open already", ""));
-        }
-        let resumed = resume::open(&path, &self.profile, self.store.refuge())?;
-        let recorded = &resumed.session.header.cwd;
-        if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
-            return Err(Error::usage("this session belongs to another folder", recorded)
-                .help(format!("xsh --resume {}", resumed.session.header.id)));
-        }
+        let (store, profile, root) =
+            (self.store.clone(), self.profile, self.workspace.root.clone());
+        let (own, stop) = (self.session(), cancel.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            let path = store.find(id.as_deref(), Some(&own.0))?;
+            if own.1.is_some_and(|own| same_file(&own, &path)) {
+                return Err(Error::usage("this session is open already", ""));
+            }
+            let header = log::read_header(&path).map_err(|error| resume::cannot_resume(&error))?;
+            if store.home(&path, &header.cwd, &root) != root {
+                return Err(Error::usage("this session belongs to another folder", header.cwd)
+                    .help(format!("xsh --resume {}", header.id)));
+            }
+            resume::open(&path, &profile, store.refuge(), &stop)
+        });
+        let resumed = opened.await.map_err(|error| Error::failed("cannot resume", error))??;
         let turns = resumed.session.state.turn;
         for warning in resumed.warnings {
             self.show(Update::Warning(warning));

@@ -29,9 +29,7 @@ pub async fn prompt(args: &Args, signals: &mut Signals) -> Result<(String, Optio
     let read = tokio::task::spawn_blocking(move || read_prompt(&args));
     tokio::select! {
         read = read => read.map_err(|error| Error::failed("cannot read stdin", error))?,
-        _ = signals.next() => {
-            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
-        }
+        _ = signals.next() => Err(Error::interrupted()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
@@ -17,11 +18,9 @@ use crate::error::{Error, Exit};
 use crate::headless;
 use crate::policy::Mode;
 use crate::repl::editor::{Editor, EditorOptions};
-use crate::repl::lists::SessionLine;
 use crate::repl::pick::{Picked, pick};
 use crate::repl::signals::Signals;
 use crate::repl::{self, Shell};
-use crate::session::store::Store;
 use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
 use crate::ui::json::{self, Format, Json};
@@ -34,8 +33,6 @@ use crate::update::Update;
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
 /// Columns where the terminal does not tell.
 const USUAL_WIDTH: usize = 80;
-/// Sessions that `/sessions` lists.
-const SESSIONS_SHOWN: usize = 20;
 
 /// Does what the command line says; errors are told here.
 pub fn run(args: &Args) -> Exit {
@@ -72,7 +69,8 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
             let text = match action {
                 Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
                 Some(SessionsAction::Search { words }) => {
-                    sessions::search(&store, *all, &words.join(" "))
+                    let (words, stop) = (words.join(" "), CancellationToken::new());
+                    sessions::search(&store, *all, &words, sessions::MOST, &stop)
                 }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
@@ -210,7 +208,7 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
         root: start.config.workspace.clone(),
     })?;
     let (ask, questions) = mpsc::unbounded_channel();
-    let sessions = session_lister(start.store.clone());
+    let store = start.store.clone();
     if ways.choices.is_empty() || !rich {
         choice::take_usual(&mut start, &ways);
     } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
@@ -221,7 +219,7 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
     };
-    let mut shell = Shell { questions, screen, editor, signals, sessions };
+    let mut shell = Shell { questions, screen, editor, signals, store };
     let exit = repl::run(&mut agent, &mut desk, &mut shell, first).await;
     if let Some(ended) = agent.close().await {
         shell.screen.show(Update::Note(ended));
@@ -251,9 +249,7 @@ async fn open(start: Start, wires: Wires, signals: &mut Signals) -> Result<(Agen
     let opened = tokio::task::spawn_blocking(move || start::agent(start, wires));
     tokio::select! {
         opened = opened => opened.map_err(|error| Error::failed("cannot start", error))?,
-        _ = signals.next() => {
-            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
-        }
+        _ = signals.next() => Err(Error::interrupted()),
     }
 }
 
@@ -262,16 +258,6 @@ fn wires(
     questions: Option<mpsc::UnboundedSender<crate::agent::Question>>,
 ) -> Wires {
     Wires { updates: screen.updates(), questions }
-}
-
-fn session_lister(store: Store) -> repl::ListSessions {
-    Box::new(move || {
-        Ok(store.list(false, SESSIONS_SHOWN).sessions.into_iter().map(session_line).collect())
-    })
-}
-
-fn session_line(listed: crate::session::store::Listed) -> SessionLine {
-    SessionLine { id: listed.id, when: listed.created_at, title: listed.title }
 }
 
 fn person_screen(args: &Args, config: &Config) -> Result<Handle, Error> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Mind, Options, Question, Window, Windows};
 use crate::cli::Args;
@@ -213,7 +214,7 @@ fn open_session(
     let Some(path) = &start.resume else {
         return Ok((start.store.create(&start.config.workspace, profile), None));
     };
-    let resumed = resume::open(path, profile, start.store.refuge())?;
+    let resumed = resume::open(path, profile, start.store.refuge(), &CancellationToken::new())?;
     for warning in resumed.warnings {
         let _ = wires.updates.send(Update::Warning(warning));
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tokio_util::sync::CancellationToken;
+
 use super::{Agent, log_error};
 use crate::error::Error;
 use crate::event::{Event, LeftAlone, Rewind, RewindFinished};
@@ -99,7 +101,8 @@ impl Agent {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
         let (copy, old) = fork::copy(&path, end)?;
-        let resumed = resume::open(&copy, &self.profile, self.store.refuge())?;
+        let resumed =
+            resume::open(&copy, &self.profile, self.store.refuge(), &CancellationToken::new())?;
         self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))

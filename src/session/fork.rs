@@ -99,7 +99,11 @@ mod tests {
             let (copied, old) = copy(&log, end).unwrap();
             assert_eq!(old, "20260101T000000Z-abcdef");
             let mut found = Vec::new();
-            let (_, damage, _) = log::read(&copied, |record| found.push(record.seq)).unwrap();
+            let (_, damage, _) =
+                log::read(&copied, &tokio_util::sync::CancellationToken::new(), |record| {
+                    found.push(record.seq)
+                })
+                .unwrap();
             assert_eq!(found, expected, "{end:?} {tail}");
             assert_eq!((damage.torn_bytes, damage.no_final_newline), (0, false), "{end:?} {tail}");
         }

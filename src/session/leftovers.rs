@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memchr_iter;
 
-use super::{blobs, lock};
+use super::{blobs, lock, store};
 use crate::event::{Event, Record};
 
 /// What the names of temporary files end with.
@@ -54,6 +54,26 @@ pub(super) fn remove_if_abandoned(log: &Path, session_id: &str) {
     }
     if let Ok(_lock) = lock::Lock::acquire(log) {
         remove(log, session_id);
+    }
+}
+
+/// Removes what is left of sessions that were killed while their file was made: a lock without a
+/// session, and a session without a whole first line.
+pub(super) fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+        let log = path.with_extension("jsonl");
+        let is_file = log.symlink_metadata().map(|meta| meta.is_file());
+        if !is_lock || is_file.is_ok_and(|is_file| !is_file || !store::is_half_made(&log)) {
+            continue;
+        }
+        // Whoever makes a session has locked it before.
+        if let Ok(_lock) = lock::Lock::acquire(&log)
+            && store::is_half_made(&log)
+        {
+            let _ = fs::remove_file(&log);
+        }
     }
 }
 

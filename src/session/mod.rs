@@ -115,7 +115,7 @@ impl Session {
                 format!("the session log {why}; it is written again")
             }
             Log::Open(old) => {
-                let rescued = rescue::rescue(old, &self.header, &self.state, refuge)?;
+                let rescued = rescue::rescue(old, &self.header, &self.state, refuge, &why)?;
                 let Some(rescued) = rescued else { return Err(why) };
                 let said = rescued.notice(&why);
                 if let Some(records) = rescued.retold {

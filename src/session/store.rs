@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
+use tokio_util::sync::CancellationToken;
 use walkdir::WalkDir;
 
 use super::log::{self, Log};
@@ -25,6 +26,8 @@ use crate::hash;
 
 /// How much of a file is read to find its title.
 const TITLE_WINDOW: u64 = 128 << 10;
+/// How the first line of a session begins.
+const HEADER_BEGINS: &str = "{\"type\":\"session\"";
 
 /// The sessions of one workspace.
 #[derive(Clone, Debug)]
@@ -159,7 +162,8 @@ impl Store {
         for folder in self.folders() {
             let named = fs::read_to_string(folder.join("latest")).unwrap_or_default();
             let path = folder.join(format!("{}.jsonl", named.trim()));
-            if Some(named.trim()) != except && is_plain_id(named.trim()) && path.is_file() {
+            let is_other = Some(named.trim()) != except && is_plain_id(named.trim());
+            if is_other && path.is_file() && has_first_line(&path) {
                 return Ok(path);
             }
             found.extend(files_in(folder).into_iter().map(|path| (modified(&path), path)));
@@ -209,11 +213,14 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> Listing {
+    pub fn list(&self, all: bool, limit: usize, stop: &CancellationToken) -> Listing {
+        self.folders().for_each(leftovers::sweep);
         let mut listing = Listing::default();
-        for (modified, path) in self.files(all) {
+        for (modified, path) in self.files(all).into_iter().take_while(|_| !stop.is_cancelled()) {
             if listing.sessions.len() == limit {
                 listing.older += 1;
+            } else if is_half_made(&path) {
+                // It holds nothing.
             } else if let Some(session) = listed(path, modified) {
                 listing.sessions.push(session);
             } else {
@@ -223,11 +230,18 @@ impl Store {
         listing
     }
 
-    /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
-    pub fn search(&self, query: &Query, all: bool, limit: usize) -> Vec<(Listed, Found)> {
-        let files = self.files(all).into_iter();
+    /// Sessions that hold the words, the newest first, at most `limit`, with where they do; those
+    /// found so far when `stop` comes.
+    pub fn search(
+        &self,
+        query: &Query,
+        all: bool,
+        limit: usize,
+        stop: &CancellationToken,
+    ) -> Vec<(Listed, Found)> {
+        let files = self.files(all).into_iter().take_while(|_| !stop.is_cancelled());
         let found = files.filter_map(|(modified, path)| {
-            let found = query.search(&path)?;
+            let found = query.search(&path, stop)?;
             Some((listed(path, modified)?, found))
         });
         found.take(limit).collect()
@@ -350,13 +364,24 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files.map(|entry| entry.path()).filter(|path| is_session_file(path)).collect()
 }
 
-/// False for a session that was killed while its file was made: there is nothing to go on with.
+/// False for what cannot be gone on with: there is no whole first line.
 fn has_first_line(path: &Path) -> bool {
+    first_line(path).is_ok_and(|line| line.ends_with(b"\n"))
+}
+
+/// True for what a session leaves that was killed while its file was made: at most a part of its
+/// first line, and nothing of anybody else's.
+pub(super) fn is_half_made(path: &Path) -> bool {
+    let begins_alike =
+        |line: &[u8]| line.iter().zip(HEADER_BEGINS.as_bytes()).all(|(found, ours)| found == ours);
+    first_line(path).is_ok_and(|line| !line.ends_with(b"\n") && begins_alike(&line))
+}
+
+fn first_line(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    let read = fs::File::open(path).and_then(|file| {
-        BufReader::with_capacity(4096, file).take(TITLE_WINDOW).read_until(b'\n', &mut line)
-    });
-    read.is_ok() && line.ends_with(b"\n")
+    let file = BufReader::with_capacity(4096, fs::File::open(path)?);
+    file.take(TITLE_WINDOW).read_until(b'\n', &mut line)?;
+    Ok(line)
 }
 
 fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {

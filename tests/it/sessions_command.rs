@@ -3,6 +3,7 @@
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
 use crate::support::provider::Provider;
+use crate::support::pty::Pty;
 use crate::support::reply::{Reply, shell};
 
 /// Two sessions in the workspace, one of them with a tool call.
@@ -97,4 +98,44 @@ fn sessions_are_found_by_what_was_said_in_them() {
     let none = env.run(&["sessions", "search", "elephant"]).expect_code(0);
     assert_says(&none.stdout, &["no session holds elephant"]);
     let _ = env.run(&["sessions", "search"]).expect_code(2);
+}
+
+#[test]
+fn they_are_searched_at_the_prompt_too() {
+    let provider = Provider::answering(|_| Reply::text("The parser is in src/Parse.rs."));
+    let env = Env::new(&provider);
+    for number in 0..23 {
+        let _ = env.ask(&format!("where is lexer {number}?"));
+    }
+    let pty = Pty::xsh(&env, &[]);
+    pty.settle();
+    pty.line("/sessions LEXER 7?");
+    let screen = pty.wait_for_screen("what was found", |screen| screen.contains("lexer 7?"));
+    assert!(!screen.contains("lexer 8?"), "{screen}");
+    pty.line("/sessions parser");
+    pty.wait_for("only the newest 20 are shown");
+    pty.line("/sessions elephant");
+    pty.wait_for("no session holds elephant");
+    pty.line("/sessions");
+    pty.wait_for("(3 older sessions not shown)");
+}
+
+/// What was killed while it was made has no first line; nothing breaks of it, nothing stays of it.
+#[test]
+fn a_session_that_holds_nothing_is_in_nobodys_way() {
+    let provider = Provider::answering(|_| Reply::text("Yes."));
+    let env = Env::new(&provider);
+    let _ = env.ask("first");
+    let half = "20990101T000000Z-aaaaaa";
+    env.write(&format!(".xsh/sessions/{half}.jsonl"), "");
+    env.write(&format!(".xsh/sessions/{half}.lock"), "1");
+    env.write(".xsh/sessions/latest", half);
+    let output = env.run(&["--resume", half, "-p", "hi"]).expect_code(1);
+    assert_says(&output.stderr, &["it holds nothing", "help:"]);
+    let _ = env.go_on("and on");
+    env.write(".xsh/sessions/latest", half);
+    let output = env.run(&["sessions"]).expect_code(0);
+    assert!(!output.stdout.contains("cannot be read"), "{}", output.stdout);
+    assert_eq!(env.sessions().len(), 1);
+    assert!(!env.exists(&format!(".xsh/sessions/{half}.lock")));
 }

@@ -111,3 +111,42 @@ fn the_files_of_a_long_rewind_are_found_behind_a_torn_line() {
     };
     assert_eq!(left(log, &[&own, "a.txt"]), ["a.txt"]);
 }
+
+#[test]
+fn what_a_session_leaves_that_was_killed_while_it_was_made_is_swept_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = "{\"type\":\"session\",\"version\":1,\"id\":\"x\"";
+    for (name, content, lock) in [
+        ("empty", Some(""), true),
+        ("torn", Some(header), true),
+        ("only-lock", None, true),
+        ("in-use", Some(""), true),
+        ("whole", Some("{\"type\":\"session\"}\n"), true),
+        ("not-ours", Some("notes"), true),
+        ("never-locked", Some(""), false),
+    ] {
+        let log = dir.path().join(name).with_extension("jsonl");
+        if let Some(content) = content {
+            fs::write(&log, content).unwrap();
+        }
+        if lock {
+            fs::write(log.with_extension("lock"), "1").unwrap();
+        }
+    }
+    let _held = lock::Lock::acquire(&dir.path().join("in-use.jsonl")).unwrap();
+    sweep(dir.path());
+    let names = fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let left = [
+        "in-use.jsonl",
+        "in-use.lock",
+        "never-locked.jsonl",
+        "not-ours.jsonl",
+        "not-ours.lock",
+        "whole.jsonl",
+        "whole.lock",
+    ];
+    assert_eq!(names, left);
+}

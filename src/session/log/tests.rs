@@ -55,7 +55,7 @@ fn write(path: &Path, texts: &[&str]) {
 /// Reads a log back: its texts and what was damaged.
 fn texts(path: &Path) -> (Vec<String>, Damage) {
     let mut texts = Vec::new();
-    let (_, damage, _) = read(path, |record| match record.event {
+    let (_, damage, _) = read(path, &CancellationToken::new(), |record| match record.event {
         Event::UserMessage(message) => texts.push(message.content),
         Event::Unknown(kind) => texts.push(kind),
         other @ (Event::SystemPrompt(_)
@@ -75,7 +75,7 @@ fn texts(path: &Path) -> (Vec<String>, Damage) {
 }
 
 fn resume_and_add(path: &Path, seq: u64, text: &str) -> Damage {
-    let (_, damage, file) = resume(path, |_| {}).unwrap();
+    let (_, damage, file) = resume(path, &CancellationToken::new(), |_| {}).unwrap();
     Log::Open(file).append(&record(seq, text)).unwrap();
     damage
 }
@@ -161,7 +161,8 @@ fn what_is_no_session_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     for (content, why) in [
-        ("", "it is empty"),
+        ("", "it holds nothing"),
+        ("{\"type\":\"sess", "it holds nothing but a part of a line"),
         ("hello\n", "line 1"),
         ("{\"type\":\"other\"}\n", "no \"type\":\"session\""),
         ("{\"type\":\"session\",\"version\":99}\n", "version 99"),
@@ -179,11 +180,11 @@ fn a_second_writer_is_told_who_holds_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     write(&path, &["one"]);
-    let held = resume(&path, |_| {}).unwrap();
-    let error = resume(&path, |_| {}).err().unwrap().to_string();
+    let held = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
+    let error = resume(&path, &CancellationToken::new(), |_| {}).err().unwrap().to_string();
     assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
     drop(held);
-    assert!(resume(&path, |_| {}).is_ok());
+    assert!(resume(&path, &CancellationToken::new(), |_| {}).is_ok());
     assert!(!path.with_extension("lock").exists());
 }
 
@@ -193,7 +194,7 @@ fn a_lock_left_by_a_dead_process_is_taken_over() {
     let path = folder.path().join("s.jsonl");
     write(&path, &["one"]);
     fs::write(path.with_extension("lock"), "999999").unwrap();
-    assert!(resume(&path, |_| {}).is_ok());
+    assert!(resume(&path, &CancellationToken::new(), |_| {}).is_ok());
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn an_event_that_cannot_be_written_is_an_error_and_the_file_stays_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     write(&path, &["one"]);
-    let (_, _, mut file) = resume(&path, |_| {}).unwrap();
+    let (_, _, mut file) = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
     // A file that is open for reading only refuses writes as a full disk does.
     file.file = fs::File::open(&path).unwrap();
     let mut log = Log::Open(file);
@@ -244,7 +245,7 @@ fn open_log() -> (tempfile::TempDir, PathBuf, LogFile) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     write(&path, &["one", "two"]);
-    let (_, _, file) = resume(&path, |_| {}).unwrap();
+    let (_, _, file) = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
     (folder, path, file)
 }
 
@@ -322,4 +323,23 @@ fn a_file_system_that_cannot_sync_is_no_fault_but_a_disk_that_fails_is() {
     let (_folder, _path, file) = open_log();
     let mut log = Log::Open(file);
     assert!(matches!(log.sync(), Err(LogError::Io { .. })));
+}
+
+#[test]
+fn reading_ends_when_it_is_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let text = "x".repeat(1 << 20);
+    write(&path, &[&*text; 20]);
+    let stop = CancellationToken::new();
+    let mut events = 0;
+    let read = read(&path, &stop, |_| {
+        events += 1;
+        stop.cancel();
+    });
+    assert!(matches!(read, Err(LogError::Io { .. })));
+    assert!((1..20).contains(&events), "{events}");
+    assert!(resume(&path, &stop, |_| {}).is_err());
+    let (_, _, file) = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
+    assert_eq!(file.len, path.metadata().unwrap().len(), "the lock was let go, nothing was cut");
 }
