@@ -86,13 +86,14 @@ mod tests {
                 "{{\"type\":\"user_message\",\"seq\":{seq},\"at\":\"\",\"turn\":1,\"content\":\"{seq}\"}}"
             )
         };
+        let torn = || event(3).chars().take(20).collect::<String>();
         let damaged = "{\"type\":\"user_mess\u{fffd}\n";
         for (end, tail, expected) in [
-            (None, "", vec![1, 2]),
-            (None, &event(3)[..20], vec![1, 2]),
-            (None, &event(3)[..], vec![1, 2, 3]),
-            (Some(3), &event(3)[..], vec![1, 2]),
-            (Some(2), &event(3)[..20], vec![1]),
+            (None, String::new(), vec![1, 2]),
+            (None, torn(), vec![1, 2]),
+            (None, event(3), vec![1, 2, 3]),
+            (Some(3), event(3), vec![1, 2]),
+            (Some(2), torn(), vec![1]),
         ] {
             fs::write(&log, format!("{header}{}\n{damaged}{}\n{tail}", event(1), event(2)))
                 .unwrap();
@@ -101,7 +102,7 @@ mod tests {
             let mut found = Vec::new();
             let (_, damage, _) =
                 log::read(&copied, &tokio_util::sync::CancellationToken::new(), |record| {
-                    found.push(record.seq)
+                    found.push(record.seq);
                 })
                 .unwrap();
             assert_eq!(found, expected, "{end:?} {tail}");

@@ -123,10 +123,7 @@ fn require_ours(path: &Path, workspace: &Workspace) -> Result<(), String> {
     let hidden = |rest: &Path| {
         rest.iter().any(|part| NOT_OURS.iter().any(|name| part.eq_ignore_ascii_case(name)))
     };
-    match rests.all(hidden) {
-        true => Err(format!("it lies in {}", NOT_OURS.join(" or "))),
-        false => Ok(()),
-    }
+    if rests.all(hidden) { Err(format!("it lies in {}", NOT_OURS.join(" or "))) } else { Ok(()) }
 }
 
 /// Whether a change began with what the one before it left; one that was announced may not have
@@ -348,7 +345,8 @@ mod tests {
                 mode_was: None,
             };
             for _again in 0..2 {
-                let finished = restore(&[file.clone()], place(&workspace, Some(&folder)));
+                let finished =
+                    restore(std::slice::from_ref(&file), place(&workspace, Some(&folder)));
                 assert_eq!(finished.left.is_empty(), expected.is_ok(), "{to} {was:?} {now}");
                 let there = fs::read_to_string(&path).unwrap_or_else(|_| "-".to_owned());
                 assert_eq!(there, expected.unwrap_or_else(|left| left), "{to} {was:?} {now}");

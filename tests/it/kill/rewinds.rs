@@ -44,7 +44,10 @@ fn script(turn: usize) -> String {
         0 => format!("printf 'turn {turn}\\377' >> f{index}"),
         1 => format!("rm -f f{index}"),
         2 => format!("echo {turn} > f{index}; ln -sf f{index} link{index}"),
-        _ => format!("touch f{index}; chmod {} f{index}", if turn % 2 == 0 { 755 } else { 640 }),
+        _ => format!(
+            "touch f{index}; chmod {} f{index}",
+            if turn.is_multiple_of(2) { 755 } else { 640 }
+        ),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -124,8 +127,8 @@ fn one(env: &Env, dice: &mut Dice, number: usize) -> Seen {
     assert_eq!(count(&log, "rewind"), rewinds);
     let half = count(&log, "rewind_finished") < rewinds;
     let text = format!("theirs {number}");
-    let theirs = if half && number % 3 == 0 { meddle(env, &before, &text) } else { None };
-    if half && number % 2 == 0 {
+    let theirs = if half && number.is_multiple_of(3) { meddle(env, &before, &text) } else { None };
+    if half && number.is_multiple_of(2) {
         let child = start(env, &["-c", "-p", "hello"], None);
         thread::sleep(dice.micros(TAKES));
         kill_after(child, &log, "rewind", rewinds, Duration::ZERO);
