@@ -224,7 +224,8 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     if let Some(ended) = agent.close().await {
         shell.screen.show(Update::Note(ended));
     }
-    Ok(exit)
+    shell.screen.flush().await;
+    shell.screen.fault().map_or(Ok(exit), |error| Err(out::cannot_write(error)))
 }
 
 /// The user picks a provider, and keeps it for later if they like. False: they want to end.
