@@ -210,7 +210,7 @@ fn a_huge_line_is_searched() {
 #[test]
 fn what_is_too_long_to_search_is_said() {
     let tree = Tree::new(&[("small", "a\nb\n")]);
-    tree.write("large", vec![b'x'; 65 << 20]);
+    tree.write("large", &vec![b'x'; 65 << 20]);
     let content = grep(&tree, json!({"pattern": "a\\nb"}));
     assert_eq!(
         content,
