@@ -139,3 +139,54 @@ fn a_session_that_holds_nothing_is_in_nobodys_way() {
     assert_eq!(env.sessions().len(), 1);
     assert!(!env.exists(&format!(".xsh/sessions/{half}.lock")));
 }
+
+/// The names that were opened in a folder while `run` went on; an empty one is the folder itself.
+#[cfg(target_os = "linux")]
+fn opened(folder: &std::path::Path, run: impl FnOnce()) -> std::collections::BTreeSet<String> {
+    use rustix::fs::inotify;
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
+    inotify::add_watch(&watch, folder, inotify::WatchFlags::OPEN).expect("a watch");
+    run();
+    let mut names = std::collections::BTreeSet::new();
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 64 << 10];
+    let mut events = inotify::Reader::new(&watch, &mut buffer);
+    while let Ok(event) = events.next() {
+        assert!(
+            !event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW),
+            "too many: {names:?}"
+        );
+        let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
+        names.insert(name.unwrap_or_default());
+    }
+    names
+}
+
+/// However many sessions there are, a start looks at none but the one it goes on with.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_looks_at_no_other_session() {
+    let provider = Provider::answering(|_| Reply::text("Yes."));
+    let env = Env::new(&provider);
+    let _ = env.ask("first");
+    let whole = std::fs::read_to_string(&env.sessions()[0]).expect("a session");
+    let original = id(&env, 0);
+    for number in 0..5_000 {
+        let name = format!("20260102T000000Z-{number:06x}");
+        env.write(&format!(".xsh/sessions/{name}.jsonl"), whole.replace(&original, &name));
+    }
+    let folder = env.path(".xsh/sessions");
+    let old = |name: &String| name.is_empty() || name.starts_with("20260102T");
+    let new = opened(&folder, || drop(env.ask("second").stdout));
+    assert!(!new.iter().any(old) && !new.is_empty(), "{new:?}");
+    let resumed = opened(&folder, || drop(env.go_on("third").stdout));
+    assert!(!resumed.iter().any(old) && !resumed.is_empty(), "{resumed:?}");
+    let pty = opened(&folder, || {
+        let pty = Pty::xsh(&env, &[]);
+        pty.settle();
+    });
+    assert!(!pty.iter().any(old), "{pty:?}");
+    // The list reads the folder, and only those that it shows.
+    let listed = opened(&folder, || drop(env.run(&["sessions"]).stdout));
+    let read = listed.iter().filter(|name| name.starts_with("2026")).count();
+    assert!(listed.contains("") && (1..=60).contains(&read), "{read}: {listed:?}");
+}
