@@ -81,6 +81,7 @@ fn command(watch: &Mutex<Watch>, root: &Path, run: impl FnOnce()) -> Duration {
         journal: &NoJournal,
         output_dir: root,
         hidden_env: &[],
+        sandbox: None,
         jobs: &xsh::jobs::Jobs::default(),
         runtime: runtime.handle(),
     };

@@ -28,10 +28,12 @@ use crate::event::{Compaction, Event, SystemPrompt, Trigger};
 use crate::jobs::Jobs;
 use crate::mask::Masks;
 use crate::policy::Mode;
+use crate::sandbox::{Confinement, Sandbox};
 use crate::session::log::{self, LogError};
 use crate::session::state::estimate;
 use crate::session::store::Store;
 use crate::session::{Session, resume};
+use crate::tools::Effect;
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::tools::snapshot::Watch;
@@ -92,6 +94,8 @@ pub struct Options {
     pub max_repeats: u32,
     /// The permission mode.
     pub mode: Mode,
+    /// What confines commands on this machine.
+    pub sandbox: Sandbox,
     /// How patient the client is.
     pub retry: RetryPolicy,
     /// How hard the model thinks; none = as the provider sees fit.
@@ -350,6 +354,18 @@ impl Agent {
     /// Sends an update. A screen that is gone is no reason to stop working.
     pub(crate) fn show(&self, update: Update) {
         let _ = self.updates.send(update);
+    }
+
+    /// The box for what a call runs; none for what runs free because the mode or the user says so, or
+    /// because there is none.
+    pub(crate) fn sandbox_for(&self, effect: &Effect) -> Option<Confinement> {
+        let free = self.options.mode == Mode::Full
+            || matches!(effect, Effect::Exec { leave: Some(_), .. });
+        if free {
+            return None;
+        }
+        let roots = [&self.workspace.root].into_iter().chain(&self.workspace.extra).cloned();
+        self.options.sandbox.around(roots.collect(), self.side_folder().join("tmp"))
     }
 
     /// Where whole outputs go that were cut for the model.

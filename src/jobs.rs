@@ -18,6 +18,7 @@ use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{self, CommandSpec, Ended};
+use crate::sandbox::{Confinement, keep};
 use crate::tools::collect::{Collected, HeadTail};
 
 /// Jobs that may run at the same time.
@@ -51,6 +52,8 @@ pub struct Job {
     pub number: u32,
     /// The command, as it was given.
     pub command: String,
+    /// The box it runs in; none if it is free.
+    pub confinement: Option<Confinement>,
     started: Instant,
     output: Mutex<HeadTail>,
     end: watch::Sender<Option<End>>,
@@ -70,10 +73,18 @@ pub struct Launch<'a> {
     pub folder: &'a Path,
     /// Variables that it must not see.
     pub hidden_env: &'a [String],
+    /// The box it runs in; none if it is free.
+    pub confinement: Option<&'a Confinement>,
     /// Where its whole output is kept.
     pub output_dir: &'a Path,
     /// Bytes of output that are kept for the next look.
     pub output_bytes: usize,
+}
+
+/// Where and how a job runs.
+struct Place {
+    folder: PathBuf,
+    hidden_env: Vec<String>,
 }
 
 impl Jobs {
@@ -91,9 +102,10 @@ impl Jobs {
             table.jobs.remove(oldest);
         }
         table.jobs.push(Arc::clone(&job));
-        let (folder, hidden) = (launch.folder.to_owned(), launch.hidden_env.to_vec());
+        let place =
+            Place { folder: launch.folder.to_owned(), hidden_env: launch.hidden_env.to_vec() };
         let running = Arc::clone(&job);
-        runtime.spawn(async move { running.run(&folder, &hidden).await });
+        runtime.spawn(async move { running.run(&place).await });
         Some(job)
     }
 
@@ -152,6 +164,7 @@ impl Job {
         Self {
             number,
             command: launch.command.to_owned(),
+            confinement: launch.confinement.cloned(),
             started: Instant::now(),
             output: Mutex::new(HeadTail::growing(launch.output_bytes, launch.output_dir, &stem)),
             end: watch::Sender::new(None),
@@ -162,11 +175,20 @@ impl Job {
         }
     }
 
-    async fn run(&self, folder: &Path, hidden_env: &[String]) {
-        let argv = process::Shell::current().argv(&self.command);
-        let spec = CommandSpec { argv, folder, hidden_env, limit: None };
+    async fn run(&self, place: &Place) {
+        let spec = CommandSpec {
+            argv: process::Shell::current().argv(&self.command),
+            folder: &place.folder,
+            hidden_env: &place.hidden_env,
+            limit: None,
+            confinement: self.confinement.as_ref(),
+        };
         let mut sink = |bytes: &[u8]| lock(&self.output).push(bytes);
-        let end = process::run_until(&spec, &self.stop, &self.cancel, &mut sink).await;
+        let running = process::run_until(&spec, &self.stop, &self.cancel, &mut sink);
+        let (end, moved) = keep::watch(self.confinement.as_ref(), running).await;
+        for line in moved {
+            lock(&self.output).push(format!("\n[{line}]\n").as_bytes());
+        }
         self.end.send_replace(Some(end));
     }
 

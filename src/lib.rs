@@ -7,7 +7,7 @@
 //!   [`error`] (what fails)
 //! - **pure**: [`session::state`] (the fold of a log), [`turn::machine`] (what comes next),
 //!   [`policy`], [`mask`], [`compact::plan`], [`prompt`], and the wire formats in [`client`]
-//! - **effects**: [`client`] (HTTP), [`tools`], [`process`], [`jobs`], [`session::log`], [`session::store`]
+//! - **effects**: [`client`] (HTTP), [`tools`], [`process`], [`sandbox`], [`jobs`], [`session::log`], [`session::store`]
 //! - **drivers**: [`turn`], [`compact`], [`agent`]: ask the pure part, do the effect, record the fact
 //! - **shell**: [`cli`], [`config`], [`repl`], [`ui`]: the only code that reads keys or prints
 
@@ -31,6 +31,7 @@ pub mod process;
 pub mod prompt;
 pub mod repl;
 pub mod run;
+pub mod sandbox;
 pub mod session;
 pub mod start;
 pub mod tools;

@@ -6,9 +6,14 @@ use xsh::cli::{self, Parsed};
 use xsh::error::{Error, Exit};
 use xsh::process;
 use xsh::run;
+use xsh::sandbox;
 use xsh::ui::out;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    if words.next().is_some_and(|name| name == sandbox::ENTRANCE) {
+        return ExitCode::from(sandbox::enter(words));
+    }
     process::shield();
     let exit = match cli::parse(std::env::args_os()) {
         Ok(Parsed::Print(text)) => told(out::print_bytes(text.as_bytes()).map(|()| Exit::Done)),

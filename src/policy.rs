@@ -3,6 +3,8 @@
 //! There is no sandbox yet: `auto` and `full` run everything, `ask` asks before whatever changes
 //! something, `plan` refuses it. Paths are guarded elsewhere, in every mode (`tools::paths`).
 
+pub mod protected;
+
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -59,6 +61,15 @@ impl Strength {
             Self::Full => "full",
             Self::Partial(_) => "partial",
             Self::None(_) => "none",
+        }
+    }
+
+    /// The name, and what is missing.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Full => "full".to_owned(),
+            Self::Partial(missing) => format!("partial: {}", missing.join("; ")),
+            Self::None(why) => format!("none: {why}"),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
 use crate::policy::Mode;
+use crate::process;
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::pick::{Picked, pick};
 use crate::repl::signals::Signals;
@@ -120,7 +121,7 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     let mut facts = doctor::Facts {
         servers: Vec::new(),
         session_folder,
-        sandbox: doctor::NO_SANDBOX.to_owned(),
+        sandbox: process::probe_sandbox().strength.describe(),
         instructions: found.files.into_iter().map(|file| file.path).collect(),
         columns: columns(),
     };

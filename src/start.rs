@@ -24,6 +24,7 @@ use crate::config::{Config, Origin, instructions, load};
 use crate::demo;
 use crate::desk::Desk;
 use crate::error::Error;
+use crate::process;
 use crate::prompt::{self, Parts};
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
@@ -169,6 +170,7 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         max_steps: config.max_steps.as_ref().map(|steps| steps.value),
         max_repeats: config.max_repeats.value,
         mode: config.permission_mode.value,
+        sandbox: process::probe_sandbox(),
         retry: RetryPolicy {
             max_attempts: config.retry.max_attempts.value.saturating_sub(1),
             max_wait: config.retry.max_wait.value,

@@ -27,9 +27,6 @@ pub struct Facts {
     pub columns: Option<u16>,
 }
 
-/// What is said of the sandbox as long as there is none.
-pub const NO_SANDBOX: &str = "none: no sandbox is built in yet; commands run unconfined";
-
 /// The report, and [`Exit::Usage`] where xsh could not start a turn.
 pub fn report(config: &Config, facts: &Facts) -> (String, Exit) {
     let mut page = Page::default();

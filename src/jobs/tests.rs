@@ -14,8 +14,14 @@ fn runtime() -> Runtime {
 }
 
 fn start(jobs: &Jobs, command: &str, folder: &Path) -> Arc<Job> {
-    let launch =
-        Launch { command, folder, hidden_env: &[], output_dir: folder, output_bytes: 1_000 };
+    let launch = Launch {
+        command,
+        folder,
+        hidden_env: &[],
+        confinement: None,
+        output_dir: folder,
+        output_bytes: 1_000,
+    };
     jobs.start(&launch, &Handle::current()).unwrap()
 }
 
@@ -82,6 +88,7 @@ fn what_cannot_start_says_why() {
             command: "true",
             folder: &gone,
             hidden_env: &[],
+            confinement: None,
             output_dir: folder.path(),
             output_bytes: 1_000,
         };

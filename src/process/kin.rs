@@ -11,6 +11,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::{Instant, sleep};
 
+use crate::sandbox::ENTRANCE;
+
 /// How much of a command line is kept as a name, in characters.
 const NAME_CHARS: usize = 60;
 
@@ -74,7 +76,7 @@ impl Tree {
             sleep(POLL).await;
         }
         self.swept = true;
-        left.into_iter().map(|process| process.name).collect()
+        left.into_iter().filter_map(|process| process.name).collect()
     }
 
     fn find(&self) -> Vec<Process> {
@@ -103,8 +105,8 @@ impl Drop for Tree {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Process {
     pid: Pid,
-    /// Its command line, shortened.
-    name: String,
+    /// Its command line, shortened; none for what holds the box together.
+    name: Option<String>,
 }
 
 /// What `/proc/…/stat` says.
@@ -164,15 +166,18 @@ fn marked(pid: i32, mark: &str) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-fn name(pid: i32) -> String {
+fn name(pid: i32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    if line.split(|byte| *byte == 0).next() == Some(ENTRANCE.as_bytes()) {
+        return None;
+    }
     let line = String::from_utf8_lossy(&line).replace(|c: char| c.is_control(), " ");
     let line = line.trim();
-    match line.char_indices().nth(NAME_CHARS) {
+    Some(match line.char_indices().nth(NAME_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None if line.is_empty() => format!("process {pid}"),
         None => line.to_owned(),
-    }
+    })
 }
 
 #[cfg(test)]

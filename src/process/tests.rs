@@ -30,6 +30,7 @@ impl Case<'_> {
             folder: self.folder,
             hidden_env: &[],
             limit: self.limit,
+            confinement: None,
         };
         let mut output = Vec::new();
         let mut sink = |bytes: &[u8]| output.extend_from_slice(bytes);
@@ -115,6 +116,7 @@ async fn hidden_variables_are_gone_and_others_stay() {
         folder: Path::new("/"),
         hidden_env: &["CARGO_MANIFEST_DIR".to_owned(), "not set at all".to_owned()],
         limit: Some(SOON),
+        confinement: None,
     };
     let mut output = Vec::new();
     let mut sink = |bytes: &[u8]| output.extend_from_slice(bytes);
@@ -232,6 +234,7 @@ async fn a_flood_passes_through_bounded_memory() {
         folder: Path::new("/"),
         hidden_env: &[],
         limit: Some(SOON * 2),
+        confinement: None,
     };
     let (mut total, mut largest) = (0, 0);
     let mut sink = |bytes: &[u8]| {
@@ -246,7 +249,13 @@ async fn a_flood_passes_through_bounded_memory() {
 #[tokio::test]
 async fn what_cannot_start_says_why() {
     async fn check(argv: Vec<OsString>, folder: &str, expected: &str) {
-        let spec = CommandSpec { argv, folder: Path::new(folder), hidden_env: &[], limit: None };
+        let spec = CommandSpec {
+            argv,
+            folder: Path::new(folder),
+            hidden_env: &[],
+            limit: None,
+            confinement: None,
+        };
         let error = run(&spec, &CancellationToken::new(), &mut |_| ()).await.unwrap_err();
         assert!(error.contains(expected), "{error}");
     }

@@ -65,7 +65,7 @@ impl Tool for Grep {
     const NAME: &'static str = "grep";
     const DESCRIPTION: &'static str = "Searches file contents, instead of shell `grep` or `rg`. Returns per file its path and \
         `N: text` lines (`N- text` is context), at most 250 matches, with totals. Leaves out \
-        `.git` and what git ignores, unless `path` names it.";
+        what `glob` does.";
     type Args = Args;
 
     fn effect(_: &Args) -> Effect {

@@ -37,6 +37,7 @@ use serde::de::DeserializeOwned;
 
 use crate::event::{FileChange, FileSeen};
 use crate::jobs::Jobs;
+use crate::sandbox::Confinement;
 use paths::Workspace;
 
 /// What a call would do, for policy and scheduling. Pure: known from the arguments alone.
@@ -137,6 +138,8 @@ pub struct ToolContext<'a> {
     pub output_dir: &'a Path,
     /// Environment variables that children must not see (provider keys).
     pub hidden_env: &'a [String],
+    /// The box that commands run in; none if they may run free.
+    pub sandbox: Option<&'a Confinement>,
     /// What runs in the background.
     pub jobs: &'a Jobs,
     /// Runs the asynchronous part of `shell`.

@@ -16,6 +16,7 @@ use super::collect::{Collected, HeadTail};
 use super::output::{NO_OUTPUT, RESULT_BYTES, grouped};
 use super::{Effect, Outcome, Tool, ToolContext};
 use crate::process::{self, CommandSpec, Ended, Exit, Stopped};
+use crate::sandbox::{Confinement, keep};
 use jobs::Request;
 
 /// The time limit if the model gives none, in seconds.
@@ -44,6 +45,16 @@ const WANTED_INPUT: [&str; 10] = [
     "not a terminal",
 ];
 
+/// What programs say when the kernel did not let them.
+const REFUSED: [&str; 6] = [
+    "Read-only file system",
+    "EROFS",
+    "Operation not permitted",
+    "EPERM",
+    "Permission denied",
+    "Device or resource busy",
+];
+
 /// What the shell says of jobs, of which it has none.
 const NO_SUCH_JOB: [&str; 2] = [": no such job", ": no job control"];
 
@@ -60,16 +71,16 @@ pub struct Args {
     /// For a server and the like: starts a job. Commands for jobs: `jobs`, `jobs 1` (new output),
     /// `wait %1`, `kill %1`.
     pub background: Option<bool>,
-    /// Leaves the sandbox, after asking the user: why it must.
+    /// To leave the sandbox: why. Asks the user.
     pub outside_sandbox: Option<String>,
 }
 
 impl Tool for Shell {
     const NAME: &'static str = "shell";
-    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git, run programs. Returns its output, \
-        then the exit code; a long output is cut in the middle and kept whole in a file. Each \
-        command starts in the workspace, `cd` does not last. Stdin is empty, there is no \
-        terminal: pass answers as options. What it leaves running is stopped.";
+    const DESCRIPTION: &'static str = "Runs a command in {shell}: to build, test, use git. Returns its output, then the exit \
+        code; a long one is cut in the middle and kept whole in a file. Its sandbox has no network \
+        and only the workspace and /tmp are writable. Each command starts in the workspace, `cd` \
+        does not last. Stdin is empty. What it leaves running is stopped.";
     type Args = Args;
 
     fn description() -> String {
@@ -102,14 +113,19 @@ fn run(args: &Args, context: &ToolContext<'_>) -> Outcome {
         folder: &context.workspace.root,
         hidden_env: context.hidden_env,
         limit: Some(Duration::from_secs(seconds)),
+        confinement: context.sandbox,
     };
     let room = RESULT_BYTES - STATUS_BYTES;
     let mut output = HeadTail::new(room, context.output_dir, context.call_id);
     let mut sink = |bytes: &[u8]| output.push(bytes);
-    match context.runtime.block_on(process::run(&spec, context.cancel, &mut sink)) {
+    let running = process::run(&spec, context.cancel, &mut sink);
+    let (ended, moved) = context.runtime.block_on(keep::watch(context.sandbox, running));
+    match ended {
         Err(why) => Outcome::error(format!("The command was not started: {why}.")),
         Ok(ended) => {
-            let report = Report { command: &args.command, ended, output: output.finish() };
+            let sandbox = context.sandbox;
+            let output = output.finish();
+            let report = Report { command: &args.command, ended, output, sandbox, moved };
             report.outcome(note, &context.workspace.root.to_string_lossy())
         }
     }
@@ -140,6 +156,10 @@ struct Report<'a> {
     command: &'a str,
     ended: Ended,
     output: Collected,
+    /// The box it ran in.
+    sandbox: Option<&'a Confinement>,
+    /// What the box has moved aside.
+    moved: Vec<String>,
 }
 
 impl Report<'_> {
@@ -170,7 +190,8 @@ impl Report<'_> {
 
     /// What there is to say besides how it ended, a line each.
     fn remarks(&self) -> impl Iterator<Item = String> {
-        self.left_over().into_iter().chain(self.hint())
+        let moved = self.moved.iter().map(|line| format!("[{line}]"));
+        self.left_over().into_iter().chain(moved).chain(self.denial()).chain(self.hint())
     }
 
     fn left_over(&self) -> Option<String> {
@@ -187,6 +208,20 @@ impl Report<'_> {
                      go on needs `background`, and no `&`]"
             )
         })
+    }
+
+    /// What the box may have had to do with a failure. A hint, so words are enough to go by.
+    fn denial(&self) -> Option<String> {
+        let sandbox = self.sandbox.filter(|_| !self.succeeded())?;
+        let wanted = REFUSED.iter().any(|words| self.output.text.contains(words));
+        let what = match (self.ended.missed_network, wanted) {
+            (true, _) => "it wanted the network, and the sandbox has none".to_owned(),
+            (false, true) => format!("if the sandbox stopped it: {}", sandbox.rule()),
+            (false, false) => return None,
+        };
+        Some(format!(
+            "[{what}. Do without, or repeat the call with `outside_sandbox` and why: the user is asked]"
+        ))
     }
 
     fn hint(&self) -> Option<String> {

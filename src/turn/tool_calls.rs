@@ -324,6 +324,7 @@ impl Running {
         let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
+        let sandbox = agent.sandbox_for(&prepared.effect);
         let jobs = Arc::clone(&agent.jobs);
         let cancel = self.cancel.clone();
         let runtime = tokio::runtime::Handle::current();
@@ -340,6 +341,7 @@ impl Running {
                 journal: &journal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                sandbox: sandbox.as_ref(),
                 jobs: &jobs,
                 runtime: &runtime,
             };

@@ -20,7 +20,7 @@ fn shown(line: &str, env: &[(&str, &str)]) -> (String, Exit) {
     let facts = Facts {
         servers: Vec::new(),
         session_folder: Ok("/work/.xsh/sessions".into()),
-        sandbox: NO_SANDBOX.to_owned(),
+        sandbox: "full".to_owned(),
         instructions: vec!["/work/AGENTS.md".to_owned()],
         columns: Some(80),
     };

@@ -108,6 +108,7 @@ fn start(args: &Args, context: &ToolContext<'_>) -> Outcome {
         command: &args.command,
         folder: &context.workspace.root,
         hidden_env: context.hidden_env,
+        confinement: context.sandbox,
         output_dir: context.output_dir,
         output_bytes: RESULT_BYTES - super::STATUS_BYTES,
     };
@@ -173,7 +174,8 @@ fn look(job: &Job, notes: &[String]) -> Outcome {
     parts.extend(notes.iter().map(|note| format!("[{note}]")));
     let mut is_error = matches!(end, Some(Err(_)));
     if let Some(Ok(ended)) = &end {
-        let report = Report { command: &job.command, ended: ended.clone(), output };
+        let (sandbox, moved) = (job.confinement.as_ref(), Vec::new());
+        let report = Report { command: &job.command, ended: ended.clone(), output, sandbox, moved };
         is_error = !report.succeeded();
         parts.extend(report.remarks());
         parts.extend(job.file().map(|path| format!("[the whole output is in {}]", path.display())));

@@ -68,6 +68,7 @@ impl Bench {
                 journal: &NoJournal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                sandbox: None,
                 jobs: &jobs,
                 runtime: &handle,
             })

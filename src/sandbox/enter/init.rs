@@ -1,0 +1,175 @@
+//! The processes of the box: the doorman, the init, the command.
+
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, kill_process, setrlimit, wait,
+    waitpid,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::sys::{Signals, set_signals};
+use super::{Fault, Order, command, failed, filter, mounts, report, sys};
+use crate::sandbox::TMP;
+
+/// What is missing where the old `/proc` has to stay.
+const OLD_PROC: &str = "processes outside can be seen in /proc";
+
+/// What the init tells the doorman when the command has ended.
+struct Last {
+    /// Some process of the box is still there.
+    others: bool,
+    /// By which signal it ended, else 0.
+    signal: i32,
+    code: i32,
+}
+
+/// Starts the init, and in it the command. Only the doorman comes back, with the command's exit
+/// code; a signal that ended the command ends it too.
+pub(super) fn run(order: &Order) -> Result<u8, Fault> {
+    let (reader, writer) = io::pipe().map_err(failed("make a pipe"))?;
+    // What the group is sent is meant for the command.
+    set_signals(Signals::Ignore);
+    let Some(init) = sys::fork().map_err(failed("start a process"))? else {
+        drop(reader);
+        if let Err(fault) = serve(order, writer) {
+            report(&order.report, &format!("error: {fault}"));
+        }
+        sys::exit(0);
+    };
+    drop(writer);
+    let_go();
+    Ok(stand_by(init, reader))
+}
+
+/// Waits for the command as if it were it.
+fn stand_by(init: Pid, mut reader: PipeReader) -> u8 {
+    let mut bytes = [0; 12];
+    let last = reader.read_exact(&mut bytes).ok().map(|()| Last::from_bytes(bytes));
+    if last.as_ref().is_none_or(|last| !last.others) {
+        // It is on its way out.
+        let _ = waitpid(Some(init), WaitOptions::empty());
+    }
+    match last {
+        Some(last) => match Signal::from_named_raw(last.signal) {
+            Some(signal) => die_of(signal),
+            None => u8::try_from(last.code).unwrap_or(u8::MAX),
+        },
+        // The init was killed, and all with it.
+        None => die_of(Signal::KILL),
+    }
+}
+
+fn die_of(signal: Signal) -> u8 {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = setrlimit(Resource::Core, none);
+    set_signals(Signals::Default);
+    let _ = kill_process(getpid(), signal);
+    128_u8.saturating_add(u8::try_from(signal.as_raw()).unwrap_or_default())
+}
+
+/// The init: starts the command, takes in orphans, tells how the command ended, and stays until the
+/// last process has.
+fn serve(order: &Order, mut writer: PipeWriter) -> Result<(), Fault> {
+    // Without it the old one stays.
+    let _ = mounts::put_proc();
+    let Some(command) = sys::fork().map_err(failed("start a process"))? else {
+        // Only what went wrong comes back.
+        let fault = start(order);
+        report(&order.report, &format!("error: {fault}"));
+        sys::exit(127);
+    };
+    let_go();
+    let mut last = wait_for(command)?;
+    last.others = any_left();
+    if asked_the_network() {
+        report(&order.report, "network");
+    }
+    writer.write_all(&last.to_bytes()).map_err(failed("write a pipe"))?;
+    drop(writer);
+    while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
+    Ok(())
+}
+
+fn start(order: &Order) -> Fault {
+    set_signals(Signals::Default);
+    match filter::install(filter::Network::Own) {
+        Ok(()) => command::become_it(order, TMP.as_ref()),
+        Err(fault) => fault,
+    }
+}
+
+/// Collects what ends until the command has.
+fn wait_for(command: Pid) -> Result<Last, Fault> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == command => return Ok(Last::of(status)),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(failed("wait for the command")(error)),
+        }
+    }
+}
+
+/// All that lives is a child of the init by now, or a child's.
+fn any_left() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The outputs belong to the command: who reads them waits for their end.
+fn let_go() {
+    if let Ok(null) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = dup2_stdin(&null);
+        let _ = dup2_stdout(&null);
+        let _ = dup2_stderr(&null);
+    }
+}
+
+/// Whether something was to be sent that no route led to: the only thing a network without devices
+/// counts.
+fn asked_the_network() -> bool {
+    let old = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+    let new = fs::read_to_string("/proc/net/snmp6").unwrap_or_default();
+    let mut lines = old.lines().filter(|line| line.starts_with("Ip:"));
+    let names = lines.next().unwrap_or_default().split_whitespace();
+    let values = lines.next().unwrap_or_default().split_whitespace();
+    let mut counters = names.zip(values);
+    let old = counters.any(|(name, value)| name == "OutNoRoutes" && value != "0");
+    let value = |line: &str| line.strip_prefix("Ip6OutNoRoutes").map(|rest| rest.trim() != "0");
+    old || new.lines().find_map(value).unwrap_or(false)
+}
+
+/// Whether an init can be started, and what it lacks.
+pub(super) fn try_out() -> Result<Vec<String>, Fault> {
+    let Some(init) = sys::fork().map_err(failed("start a process"))? else {
+        sys::exit(i32::from(mounts::put_proc().is_err()));
+    };
+    let status = waitpid(Some(init), WaitOptions::empty()).map_err(failed("wait"))?;
+    let proc = status.is_some_and(|(_, status)| status.exit_status() == Some(0));
+    Ok(if proc { Vec::new() } else { vec![OLD_PROC.to_owned()] })
+}
+
+impl Last {
+    fn of(status: WaitStatus) -> Self {
+        let signal = status.terminating_signal().unwrap_or(0);
+        Self { others: false, signal, code: status.exit_status().unwrap_or(0) }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        [i32::from(self.others), self.signal, self.code].map(i32::to_ne_bytes).concat()
+    }
+
+    fn from_bytes(bytes: [u8; 12]) -> Self {
+        let mut numbers = bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes));
+        let mut next = || numbers.next().unwrap_or(0);
+        Self { others: next() != 0, signal: next(), code: next() }
+    }
+}

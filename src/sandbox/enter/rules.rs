@@ -1,0 +1,70 @@
+//! Landlock: writes are confined by rules instead of by what is mounted.
+//!
+//! Rules can only give, so what lies protected in a writable folder stays writable, and the times,
+//! modes and owners of files are no concern of Landlock's.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope, path_beneath_rules,
+};
+
+use super::{Fault, Order, failed};
+
+/// The newest version whose every right is known here.
+const NEWEST: ABI = ABI::V6;
+
+/// The oldest that confines what matters: links and renames (2) and truncation (3).
+const OLDEST: ABI = ABI::V3;
+
+/// What may be written besides.
+const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"];
+
+/// Confines this process and all that come of it.
+pub(super) fn confine(order: &Order) -> Result<(), Fault> {
+    let devices = DEVICES.map(Path::new);
+    let writable = order.roots.iter().map(PathBuf::as_path).chain([order.tmp.as_path()]);
+    let everywhere = writable.chain(devices.into_iter().filter(|path| path.exists()));
+    let build = || -> Result<RulesetStatus, landlock::RulesetError> {
+        let status = ruleset()?
+            .create()?
+            .add_rules(path_beneath_rules(everywhere, AccessFs::from_write(NEWEST)))?
+            .restrict_self()?;
+        Ok(status.ruleset)
+    };
+    match build().map_err(failed("set up Landlock"))? {
+        RulesetStatus::NotEnforced => Err("Landlock does not work here".to_owned()),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+    }
+}
+
+fn ruleset() -> Result<Ruleset, landlock::RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(OLDEST))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_write(NEWEST))?
+        .scope(Scope::from_all(NEWEST))
+}
+
+/// What would not hold; none where there is no Landlock that is new enough.
+pub(super) fn missing() -> Option<Vec<String>> {
+    ruleset().and_then(Ruleset::create).ok()?;
+    let scoped = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::from_all(NEWEST))
+        .and_then(Ruleset::create)
+        .is_ok();
+    let mut missing = vec![
+        "files that other programs run by themselves (.git/hooks, .vscode, …) can be changed"
+            .to_owned(),
+        "modes, owners and times of the user's files outside can be changed".to_owned(),
+        "there is no loopback network".to_owned(),
+    ];
+    if !scoped {
+        missing.push("processes outside can be signalled".to_owned());
+    }
+    Some(missing)
+}

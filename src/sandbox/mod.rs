@@ -1,0 +1,183 @@
+//! The box that commands run in: the kernel, not the reading of a command line, decides what they
+//! can reach.
+//!
+//! Inside, a command writes only below the workspace (with `--add-dir`) and to a private `/tmp`, has
+//! no network but a loopback of its own and no UNIX socket, sees and signals no process but its own,
+//! and cannot change what other programs run by themselves ([`protected`]). It still reads whatever
+//! the user may read.
+//!
+//! On Linux that is done by user, mount, network and process namespaces and a system call filter
+//! ([`enter`]); where those are not allowed, by Landlock and a stricter filter; on macOS by
+//! `sandbox-exec` ([`seatbelt`], untested). How much of the promise holds is found out by trying
+//! ([`Sandbox::probe`]), before the first command, and is never weaker than it says: if the box
+//! cannot be built the command does not start.
+//!
+//! To enter it, [`crate::process`] starts this very program under another name ([`ENTRANCE`]), which
+//! builds the box around itself and becomes the command. So everything that has to happen between
+//! fork and exec happens in a process of one thread, in ordinary code.
+//!
+//! It does not decide which commands go into it: that is [`crate::policy`]'s.
+
+#[cfg(target_os = "linux")]
+mod enter;
+pub mod keep;
+pub mod seatbelt;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::policy::Strength;
+
+/// The name under which this program is started to enter the box.
+pub const ENTRANCE: &str = "xsh-sandbox";
+
+/// Asks the entrance for nothing but the answer whether it would work.
+pub const PROBE: &str = "--probe";
+
+/// What this program does when it is started under that name; the arguments are what follows the
+/// name. Comes back only with an exit code.
+pub fn enter(arguments: impl Iterator<Item = OsString>) -> u8 {
+    #[cfg(target_os = "linux")]
+    return enter::run(arguments);
+    #[cfg(not(target_os = "linux"))]
+    {
+        drop(arguments);
+        125
+    }
+}
+
+/// Where the private temporary folder is inside the namespaces.
+pub const TMP: &str = "/tmp";
+
+/// What confines a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// Linux namespaces and a system call filter.
+    Namespaces,
+    /// Landlock and a system call filter.
+    Landlock,
+    /// `sandbox-exec` of macOS.
+    Seatbelt,
+}
+
+impl Means {
+    const ALL: [Self; 3] = [Self::Namespaces, Self::Landlock, Self::Seatbelt];
+
+    /// Its name on screen and between the program and its entrance.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "landlock",
+            Self::Seatbelt => "seatbelt",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|means| means.name() == name)
+    }
+}
+
+/// What this machine can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sandbox {
+    /// What confines commands; none where nothing can.
+    pub means: Option<Means>,
+    /// How well.
+    pub strength: Strength,
+}
+
+impl Sandbox {
+    /// No box, for this reason.
+    pub fn none(why: impl Into<String>) -> Self {
+        Self { means: None, strength: Strength::None(why.into()) }
+    }
+
+    /// What an attempt has shown: the lines that the entrance prints when it is asked. The first is
+    /// the means, each further one something that does not hold.
+    pub fn told(answer: &str) -> Self {
+        let mut lines = answer.lines().map(str::to_owned);
+        let first = lines.next().unwrap_or_default();
+        let Some(means) = Means::of(&first) else {
+            let why = if first.is_empty() { "it could not be tried out" } else { &first };
+            return Self::none(why);
+        };
+        let missing: Vec<String> = lines.collect();
+        let strength = if missing.is_empty() { Strength::Full } else { Strength::Partial(missing) };
+        Self { means: Some(means), strength }
+    }
+
+    /// The box for commands of one session; none where there is none.
+    pub fn around(&self, roots: Vec<PathBuf>, tmp: PathBuf) -> Option<Confinement> {
+        let means = self.means?;
+        (!roots.iter().any(|root| root.parent().is_none())).then_some(Confinement {
+            means,
+            roots,
+            tmp,
+        })
+    }
+}
+
+/// The box for one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// What builds it.
+    pub means: Means,
+    /// Where the command may write: absolute, links resolved, the workspace first.
+    pub roots: Vec<PathBuf>,
+    /// The private temporary folder; made when first needed.
+    pub tmp: PathBuf,
+}
+
+impl Confinement {
+    /// What is started instead of a command line so that it runs in the box: the arguments for the
+    /// entrance or for the system's own program. What cannot be said in advance goes as lines to
+    /// the file descriptor `report`.
+    pub fn wrap(&self, folder: &Path, report: i32, argv: &[OsString]) -> Vec<OsString> {
+        if self.means == Means::Seatbelt {
+            return seatbelt::wrap(self, argv);
+        }
+        let mut words: Vec<OsString> = vec![ENTRANCE.into(), self.means.name().into()];
+        words.push(report.to_string().into());
+        words.push(self.tmp.clone().into());
+        words.push(folder.into());
+        words.push(self.roots.len().to_string().into());
+        words.extend(self.roots.iter().map(OsString::from));
+        words.extend(argv.iter().cloned());
+        words
+    }
+
+    /// What a command in it may do, for the model.
+    pub fn rule(&self) -> String {
+        let tmp = match self.means {
+            Means::Namespaces => "/tmp".to_owned(),
+            Means::Landlock | Means::Seatbelt => "$TMPDIR".to_owned(),
+        };
+        let roots: Vec<String> = self.roots.iter().map(|root| root.display().to_string()).collect();
+        format!("the sandbox lets commands write only below {} and {tmp}", roots.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_tells_the_strength() {
+        for (answer, means, strength) in [
+            ("namespaces\n", Some(Means::Namespaces), "full"),
+            ("landlock\na\nb\n", Some(Means::Landlock), "partial"),
+            ("no such thing", None, "none"),
+            ("", None, "none"),
+        ] {
+            let told = Sandbox::told(answer);
+            assert_eq!((told.means, told.strength.name()), (means, strength), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_box_around_everything_is_none() {
+        let all = Sandbox { means: Some(Means::Namespaces), strength: Strength::Full };
+        assert_eq!(all.around(vec!["/".into()], "/x".into()), None);
+        assert!(all.around(vec!["/a".into()], "/x".into()).is_some());
+    }
+}
