@@ -97,6 +97,7 @@ impl Writer {
             cwd: cwd.to_owned(),
             xsh: "0.1.0".to_owned(),
             forked_from: None,
+            mark: None,
         };
         serde_json::to_writer(&mut self.out, &header).unwrap();
         self.out.write_all(b"\n").unwrap();

@@ -30,6 +30,7 @@ use crate::mask::Masks;
 use crate::policy::Mode;
 use crate::sandbox::{Confinement, Sandbox};
 use crate::session::log::{self, LogError};
+use crate::session::origin::{self, Origin};
 use crate::session::state::estimate;
 use crate::session::store::Store;
 use crate::session::{Session, resume};
@@ -250,6 +251,10 @@ impl Agent {
             if store.home(&path, &header.cwd, &root) != root {
                 return Err(Error::usage("this session belongs to another folder", header.cwd)
                     .help(format!("xsh --resume {}", header.id)));
+            }
+            if store.origin(&path, &header) == Origin::Foreign {
+                return Err(Error::usage(format!("{} was not written here", header.id), "")
+                    .help(origin::advice(&header.id)));
             }
             resume::open(&path, &profile, store.refuge(), &stop)
         });

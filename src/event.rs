@@ -33,6 +33,9 @@ pub struct Header {
     /// The session that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
+    /// Tells this user's own sessions from those that came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// An event with its place in the log.

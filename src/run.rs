@@ -19,9 +19,10 @@ use crate::headless;
 use crate::policy::Mode;
 use crate::process;
 use crate::repl::editor::{Editor, EditorOptions};
-use crate::repl::pick::{Picked, pick};
+use crate::repl::pick::{Picked, confirm, pick};
 use crate::repl::signals::Signals;
 use crate::repl::{self, Shell};
+use crate::session::origin;
 use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
 use crate::ui::json::{self, Format, Json};
@@ -151,6 +152,7 @@ async fn converse(args: &Args) -> Result<Exit, Error> {
 /// One turn, with the answer on stdout.
 async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
+    accept_named(&mut start)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
     let ways = choice::find(&start).await;
@@ -162,6 +164,16 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
         screen.show(Update::Warning(ended));
     }
     done
+}
+
+/// Without anybody to ask: a session that somebody else wrote is gone on with only where it was named.
+fn accept_named(start: &mut Start) -> Result<(), Error> {
+    let Some(id) = start.foreign.take() else { return Ok(()) };
+    if matches!(start.args.resume, Some(Some(_))) {
+        start.warnings.push(origin::WARNING.to_owned());
+        return Ok(());
+    }
+    Err(Error::usage(format!("cannot go on with {id}"), origin::WARNING).help(origin::advice(&id)))
 }
 
 fn headless_screen(args: &Args) -> Result<Handle, Error> {
@@ -186,6 +198,7 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     let mut args = args.clone();
     args.work.directory = Some(folder);
     let mut start = start::prepare(&args)?;
+    accept_named(&mut start)?;
     start.config.permission_mode.value = Mode::Auto;
     let screen = person_screen(&args, &start.config)?;
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
@@ -208,6 +221,9 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
         color: colors(args, &start.config),
         root: start.config.workspace.clone(),
     })?;
+    if !accept(&mut start, &screen, &mut editor, &mut signals).await {
+        return Ok(Exit::Done);
+    }
     let (ask, questions) = mpsc::unbounded_channel();
     let store = start.store.clone();
     if ways.choices.is_empty() || !rich {
@@ -227,6 +243,23 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     }
     shell.screen.flush().await;
     shell.screen.fault().map_or(Ok(exit), |error| Err(out::cannot_write(error)))
+}
+
+/// The user says whether to go on with a session that somebody else wrote. False: no.
+async fn accept(
+    start: &mut Start,
+    screen: &Handle,
+    editor: &mut Editor,
+    signals: &mut Signals,
+) -> bool {
+    let Some(id) = start.foreign.take() else { return true };
+    screen.show(Update::Warning(origin::WARNING.to_owned()));
+    screen.show(Update::Note(format!("`xsh sessions show {id}` shows it.")));
+    let prompt = format!("go on with {id}? y yes, Enter no > ");
+    tokio::select! {
+        yes = confirm(screen, editor, &prompt) => yes,
+        _ = signals.next() => false,
+    }
 }
 
 /// The user picks a provider, and keeps it for later if they like. False: they want to end.

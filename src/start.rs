@@ -26,6 +26,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::process;
 use crate::prompt::{self, Parts};
+use crate::session::origin;
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
 use crate::tools::paths::Workspace;
@@ -44,6 +45,8 @@ pub struct Start {
     pub store: Store,
     /// The log to go on with.
     pub resume: Option<PathBuf>,
+    /// Its id, where somebody else wrote it: it must not be gone on with unasked.
+    pub foreign: Option<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// What was chosen for the user, in words.
@@ -61,6 +64,7 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
         (None, false) => None,
         (id, _) => Some(store.find(id.as_ref().and_then(|id| id.as_deref()), None)?),
     };
+    let mut foreign = None;
     if let Some(path) = &wanted {
         let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
         let home = store.home(path, &header.cwd, &config.workspace);
@@ -75,9 +79,20 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             warnings.push(format!("working in the session's folder: {}", home.display()));
         }
     }
+    if let Some(path) = &wanted {
+        let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
+        match store.origin(path, &header) {
+            origin::Origin::Own => {}
+            origin::Origin::Unknown => warnings.push(
+                "nothing shows who wrote this session: your xsh has written none here yet"
+                    .to_owned(),
+            ),
+            origin::Origin::Foreign => foreign = Some(header.id),
+        }
+    }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
-    Ok(Start { config, world, args, store, resume: wanted, warnings, notes: Vec::new() })
+    Ok(Start { config, world, args, store, resume: wanted, foreign, warnings, notes: Vec::new() })
 }
 
 fn open_store(config: &Config, args: &Args) -> (Store, Option<String>) {

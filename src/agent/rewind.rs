@@ -100,7 +100,7 @@ impl Agent {
         let Some(path) = self.session.path().filter(|path| path.exists()) else {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
-        let (copy, old) = fork::copy(&path, end)?;
+        let (copy, old) = fork::copy(&path, end, self.store.refuge())?;
         let resumed =
             resume::open(&copy, &self.profile, self.store.refuge(), &CancellationToken::new())?;
         self.take_session(resumed.session);

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::models::tokens;
 use crate::error::Error;
 use crate::event::{Author, Compaction, Event, Record, TurnFinished};
+use crate::session::origin::Origin;
 use crate::session::search::Query;
 use crate::session::store::{Listed, Listing, Store};
 use crate::session::{log, resume};
@@ -78,7 +79,8 @@ pub fn search(
 pub fn line(session: &Listed) -> String {
     let title: String = sanitize::line(&session.title).chars().take(60).collect();
     let size = session.size.div_ceil(1024);
-    format!("{}  {:>6} KB  {title}", sanitize::line(&session.id), size)
+    let mark = if session.origin == Origin::Foreign { "  [not written here]" } else { "" };
+    format!("{}  {:>6} KB  {title}{mark}", sanitize::line(&session.id), size)
 }
 
 /// The conversation of one session, as text.

@@ -4,6 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::agent::ContextReport;
 use crate::desk::{Listing, Offer};
+use crate::session::origin::Origin;
 use crate::session::store;
 use crate::ui::figures::tokens;
 use crate::ui::sanitize;
@@ -17,7 +18,8 @@ pub(super) fn sessions(listing: &store::Listing, current: &str) -> String {
     let line = |session: &store::Listed| {
         let mark = if session.id == current { '*' } else { ' ' };
         let (id, title) = (sanitize::line(&session.id), sanitize::line(&session.title));
-        format!("{mark} {id}  {}  {title}", sanitize::line(&session.created_at))
+        let foreign = if session.origin == Origin::Foreign { "  [not written here]" } else { "" };
+        format!("{mark} {id}  {}  {title}{foreign}", sanitize::line(&session.created_at))
     };
     let older = match listing.older {
         0 => None,

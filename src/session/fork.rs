@@ -5,13 +5,17 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{clock, log, store};
+use super::{clock, log, origin, store};
 use crate::error::Error;
 use crate::event::{Header, Record};
 
 /// Copies a log, lines before `end` only, under a new id; gives the copy's path and the old id.
 /// Contents kept for undo are shared by hard links, or copied.
-pub fn copy(path: &Path, end: Option<u64>) -> Result<(PathBuf, String), Error> {
+pub fn copy(
+    path: &Path,
+    end: Option<u64>,
+    refuge: Option<&Path>,
+) -> Result<(PathBuf, String), Error> {
     let old = log::read_header(path).map_err(|error| super::resume::cannot_resume(&error))?;
     let id = clock::session_id();
     let copy = path.with_file_name(format!("{id}.jsonl"));
@@ -21,6 +25,7 @@ pub fn copy(path: &Path, end: Option<u64>) -> Result<(PathBuf, String), Error> {
         forked_from: Some(old.id.clone()),
         ..old.clone()
     };
+    let header = Header { mark: origin::mark(&header, refuge), ..header };
     let failed = |error: std::io::Error| Error::failed("cannot fork the session", error);
     copy_log(path, &copy, &header, end).map_err(|error| {
         // Half a copy would pass for a session.
@@ -97,7 +102,7 @@ mod tests {
         ] {
             fs::write(&log, format!("{header}{}\n{damaged}{}\n{tail}", event(1), event(2)))
                 .unwrap();
-            let (copied, old) = copy(&log, end).unwrap();
+            let (copied, old) = copy(&log, end, None).unwrap();
             assert_eq!(old, "20260101T000000Z-abcdef");
             let mut found = Vec::new();
             let (_, damage, _) =

@@ -21,7 +21,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::lock::{Lock, LockError};
-use super::{rescue, store};
+use super::{origin, rescue, store};
 use crate::event::{FORMAT_VERSION, Header, Record};
 
 /// Bytes of the file's end that are compared when it was written by somebody else.
@@ -120,8 +120,8 @@ pub enum Log {
         path: PathBuf,
         /// Its first line.
         header: Header,
-        /// The entry to be in the user's list of workspaces.
-        index: Option<PathBuf>,
+        /// The folder of the user's that takes this workspace's sessions where it is gone itself.
+        refuge: Option<PathBuf>,
     },
     /// An open file.
     Open(LogFile),
@@ -154,15 +154,15 @@ impl Log {
     /// Appends one event: a single `write`, in the page cache when this returns.
     pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
         let line = record.to_line()?;
-        if let Self::Planned { path, header, index } = self {
+        if let Self::Planned { path, header, refuge } = self {
             if rescue::is_homeless(path, header) {
                 return Err(LogError::Changed { path: path.clone(), how: Change::Homeless });
             }
-            let file = LogFile::create(path, header)?;
+            let file = LogFile::create(path, header, refuge.as_deref())?;
             store::tidy_latest(path);
             store::note_latest(path, &header.id);
-            if let Some(index) = index {
-                store::note_workspace(index, &header.cwd);
+            if let Some(refuge) = refuge {
+                store::note_workspace(refuge, &header.cwd);
             }
             *self = Self::Open(file);
         }
@@ -192,14 +192,19 @@ impl Log {
 
 impl LogFile {
     /// Makes the file with its header line, in folders that only this user can enter.
-    pub(super) fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
+    pub(super) fn create(
+        path: &Path,
+        header: &Header,
+        refuge: Option<&Path>,
+    ) -> Result<Self, LogError> {
         if let Some(folder) = path.parent() {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
         let lock = Lock::acquire(path)?;
         let file = make_file(path).map_err(|e| LogError::io(path, e))?;
         let mut log = Self::new(path, file, 0, lock);
-        let mut line = serde_json::to_vec(header)?;
+        let header = Header { mark: origin::mark(header, refuge), ..header.clone() };
+        let mut line = serde_json::to_vec(&header)?;
         line.push(b'\n');
         log.append(&line).inspect_err(|_| {
             // An empty file would pass for a damaged session, and keep the next try from making it.

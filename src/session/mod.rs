@@ -10,6 +10,7 @@ pub mod fork;
 pub mod leftovers;
 pub mod lock;
 pub mod log;
+pub mod origin;
 pub mod replaced;
 mod rescue;
 pub mod resume;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use walkdir::WalkDir;
 
 use super::log::{self, Log};
+use super::origin::{self, Origin};
 use super::search::{Found, Query};
 use super::state::State;
 use super::{Session, clock, leftovers};
@@ -57,6 +58,8 @@ pub struct Listed {
     pub cwd: String,
     /// The first message, in one line.
     pub title: String,
+    /// Who wrote it.
+    pub origin: Origin,
 }
 
 /// The newest sessions, and how many files are not among them.
@@ -112,13 +115,14 @@ impl Store {
             cwd: workspace.display().to_string(),
             xsh: env!("CARGO_PKG_VERSION").to_owned(),
             forked_from: None,
+            mark: None,
         };
         let log = match &self.folder {
             None => Log::Unsaved,
             Some(folder) => Log::Planned {
                 path: folder.join(format!("{}.jsonl", header.id)),
                 header: header.clone(),
-                index: self.index_entry(workspace),
+                refuge: self.refuge().map(Path::to_owned),
             },
         };
         Session::new(header, State::new(profile), log).with_refuge(self.refuge())
@@ -143,8 +147,9 @@ impl Store {
         })
     }
 
-    fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
-        Some(self.state_home.as_ref()?.join("workspaces").join(folder_name(workspace)))
+    /// Who wrote a session.
+    pub fn origin(&self, path: &Path, header: &Header) -> Origin {
+        origin::of(path, header, self.refuge())
     }
 
     /// The file of a session by id, unique beginning of an id, or path; none = the one used last,
@@ -221,7 +226,7 @@ impl Store {
                 listing.older += 1;
             } else if is_half_made(&path) {
                 // It holds nothing.
-            } else if let Some(session) = listed(path, modified) {
+            } else if let Some(session) = self.listed(path, modified) {
                 listing.sessions.push(session);
             } else {
                 listing.unreadable += 1;
@@ -242,9 +247,23 @@ impl Store {
         let files = self.files(all).into_iter().take_while(|_| !stop.is_cancelled());
         let found = files.filter_map(|(modified, path)| {
             let found = query.search(&path, stop)?;
-            Some((listed(path, modified)?, found))
+            Some((self.listed(path, modified)?, found))
         });
         found.take(limit).collect()
+    }
+
+    fn listed(&self, path: PathBuf, modified: SystemTime) -> Option<Listed> {
+        let header = log::read_header(&path).ok()?;
+        Some(Listed {
+            origin: self.origin(&path, &header),
+            id: header.id,
+            size: fs::metadata(&path).map_or(0, |meta| meta.len()),
+            created_at: header.created_at,
+            cwd: header.cwd,
+            title: title(&path).unwrap_or_default(),
+            modified,
+            path,
+        })
     }
 
     /// The session files with their times, the newest first.
@@ -297,10 +316,13 @@ pub fn note_latest(session: &Path, id: &str) {
 }
 
 /// Remembers the workspace, so that its sessions are found from elsewhere. Best effort.
-pub(super) fn note_workspace(index: &Path, cwd: &str) {
+pub(super) fn note_workspace(refuge: &Path, cwd: &str) {
+    let home = refuge.ancestors().nth(2);
+    let Some((home, name)) = home.zip(refuge.file_name()) else { return };
+    let index = home.join("workspaces").join(name);
     if !index.exists() {
         let _ = index.parent().map(log::make_private_folder);
-        let _ = replace(index, cwd);
+        let _ = replace(&index, cwd);
     }
 }
 
@@ -332,7 +354,7 @@ fn folder_name(workspace: &Path) -> String {
 }
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
-fn can_hold(folder: &Path) -> bool {
+pub(super) fn can_hold(folder: &Path) -> bool {
     // A dangling link is in the way too.
     let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
@@ -402,19 +424,6 @@ fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {
 fn modified(path: &Path) -> SystemTime {
     let times = fs::metadata(path).and_then(|meta| meta.modified());
     times.unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-fn listed(path: PathBuf, modified: SystemTime) -> Option<Listed> {
-    let header = log::read_header(&path).ok()?;
-    Some(Listed {
-        id: header.id,
-        size: fs::metadata(&path).map_or(0, |meta| meta.len()),
-        created_at: header.created_at,
-        cwd: header.cwd,
-        title: title(&path).unwrap_or_default(),
-        modified,
-        path,
-    })
 }
 
 /// The first user message, looked for in the beginning of the file only.

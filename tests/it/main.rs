@@ -17,6 +17,7 @@ mod config;
 mod crash;
 mod demo;
 mod faults;
+mod foreign;
 mod headless;
 mod history;
 mod idle;

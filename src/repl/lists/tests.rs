@@ -4,6 +4,7 @@ use std::time::SystemTime;
 use super::{context, models, sessions, tools};
 use crate::agent::{ContextReport, Window};
 use crate::desk::{Listing, Offer};
+use crate::session::origin::Origin;
 use crate::session::store::{self, Listed};
 
 #[test]
@@ -16,12 +17,13 @@ fn the_sessions() {
         created_at: "2026-01-01".into(),
         cwd: String::new(),
         title: title.into(),
+        origin: if id == "b2" { Origin::Foreign } else { Origin::Own },
     };
     let found = vec![line("a1", "fix it\r* c3"), line("b2", "try")];
     let listing = store::Listing { sessions: found, unreadable: 0, older: 3 };
     assert_eq!(
         sessions(&listing, "b2"),
-        "  a1  2026-01-01  fix it * c3\n* b2  2026-01-01  try\n(3 older sessions not shown)"
+        "  a1  2026-01-01  fix it * c3\n* b2  2026-01-01  try  [not written here]\n(3 older sessions not shown)"
     );
     assert_eq!(
         sessions(&store::Listing::default(), "x"),

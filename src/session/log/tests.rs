@@ -36,6 +36,7 @@ fn header() -> Header {
         cwd: "/w".into(),
         xsh: "0.1.0".into(),
         forked_from: None,
+        mark: None,
     }
 }
 
@@ -46,7 +47,7 @@ fn record(seq: u64, text: &str) -> Record {
 
 /// Writes a log with these texts.
 fn write(path: &Path, texts: &[&str]) {
-    let mut log = Log::Planned { path: path.to_owned(), header: header(), index: None };
+    let mut log = Log::Planned { path: path.to_owned(), header: header(), refuge: None };
     for (index, text) in texts.iter().enumerate() {
         log.append(&record(index as u64 + 1, text)).unwrap();
     }
@@ -309,7 +310,7 @@ fn a_workspace_that_is_gone_is_not_made_again() {
     let path = workspace.join(".xsh/sessions/s.jsonl");
     let cwd = workspace.display().to_string();
     let header = Header { cwd, ..header() };
-    let mut log = Log::Planned { path, header, index: None };
+    let mut log = Log::Planned { path, header, refuge: None };
     assert!(matches!(log.append(&record(1, "one")), Err(LogError::Changed { .. })));
     assert!(!workspace.exists());
 }
