@@ -335,7 +335,8 @@ impl Agent {
         if self.prompt_is_fresh {
             return Ok(());
         }
-        let content = (self.build_prompt)(&self.mind.name).text;
+        let mut content = (self.build_prompt)(&self.mind.name).text;
+        self.options.masks.apply_to(&mut content);
         if content != self.session.state.system {
             self.session.propose(Event::SystemPrompt(SystemPrompt { content }))?;
         }

@@ -38,6 +38,7 @@ const USUAL_WIDTH: usize = 80;
 
 /// Does what the command line says; errors are told here.
 pub fn run(args: &Args) -> Exit {
+    hide_environment();
     let done = match &args.command {
         Some(command) => self::command(command, args),
         None => with_runtime(converse(args)),
@@ -51,6 +52,13 @@ pub fn run(args: &Args) -> Exit {
         out::print_error(&error);
         error.exit
     })
+}
+
+/// Keeps other processes of the user, commands of the model among them, from reading the keys in
+/// `/proc/PID/environ`. Best effort: root may read everything.
+fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Runs a future on this thread; tools run on threads of their own.
