@@ -1,6 +1,7 @@
 //! What a command line leads to: a plain command, one headless turn, the demo, or the REPL.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -10,6 +11,7 @@ use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
 use crate::client::discover;
 use crate::commands::{doctor, generate, models, sessions};
+use crate::config::file::History;
 use crate::config::{Config, instructions, load};
 use crate::demo;
 use crate::desk::Desk;
@@ -224,7 +226,8 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let screen = person_screen(args, &start.config)?;
     let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(&start.config);
     let mut editor = Editor::start(EditorOptions {
-        history: start.config.state_dir.as_ref().map(|dir| dir.join("history")),
+        history: history_file(&start),
+        masks: start.config.masks.clone(),
         rich,
         color: colors(args, &start.config),
         root: start.config.workspace.clone(),
@@ -251,6 +254,16 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     }
     shell.screen.flush().await;
     shell.screen.fault().map_or(Ok(exit), |error| Err(out::cannot_write(error)))
+}
+
+/// Where typed messages are remembered.
+fn history_file(start: &Start) -> Option<PathBuf> {
+    let folder = start.config.state_dir.as_ref()?;
+    match start.config.history {
+        History::User => Some(folder.join("history")),
+        History::Project => Some(folder.join("histories").join(start.store.refuge()?.file_name()?)),
+        History::Off => None,
+    }
 }
 
 /// The user says whether to go on with a session that somebody else wrote. False: no.

@@ -164,6 +164,7 @@ fn config(
         state_dir: env.state_dir(),
         term: env.get("TERM").unwrap_or_default(),
         ollama_host: env.get("OLLAMA_HOST").and_then(|value| endpoint::ollama_url(&value)),
+        history: sources.user.and_then(|file| file.values.history).unwrap_or_default(),
         masks: masks(sources, env, &hidden_env),
         hidden_env,
         warnings: warnings(world, &target.warnings),
