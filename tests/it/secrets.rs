@@ -62,11 +62,12 @@ fn full(provider: &Provider) -> (Env, usize, Vec<std::path::PathBuf>) {
     let mut config = String::new();
     for number in 0..ENDPOINTS {
         env.set(&format!("TEAM_{number}_KEY"), &next());
-        config += &format!(
+        let section = format!(
             "[providers.team{number}]\nbase_url = \"https://team{number}.example/v1\"\n\
              api_key_env = \"TEAM_{number}_KEY\"\nheaders = {{ X-Gateway-Token = \"{}\" }}\n",
             next()
         );
+        config.push_str(&section);
     }
     env.config(&config);
     let mut files = vec![env.home().join("config/xsh/config.toml")];
@@ -139,7 +140,11 @@ fn model() -> Provider {
             2..=7 => Reply::calls([shell(&format!("c{step}"), &calls[step - 2])])
                 .reasoning("reasoning_content", &format!("they sent me {key}")),
             8 => Reply::calls([write("w", "said.txt", &format!("key {key}\n"))]),
-            9 => Reply::pieces(&["Your key is ", &key[..5], &key[5..20], &key[20..], "."]),
+            9 => {
+                let (start, rest) = key.split_at(5);
+                let (middle, end) = rest.split_at(15);
+                Reply::pieces(&["Your key is ", start, middle, end, "."])
+            }
             _ => Reply::error(401, &format!("wrong key {key}")),
         }
     })

@@ -148,7 +148,7 @@ fn opened(folder: &std::path::Path, run: impl FnOnce()) -> std::collections::BTr
     inotify::add_watch(&watch, folder, inotify::WatchFlags::OPEN).expect("a watch");
     run();
     let mut names = std::collections::BTreeSet::new();
-    let mut buffer = [std::mem::MaybeUninit::uninit(); 64 << 10];
+    let mut buffer = vec![std::mem::MaybeUninit::uninit(); 64 << 10];
     let mut events = inotify::Reader::new(&watch, &mut buffer);
     while let Ok(event) = events.next() {
         assert!(
