@@ -5,8 +5,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
-
 /// A value shorter than this is not masked: it would be found in innocent text.
 const SHORTEST: usize = 8;
 
@@ -37,35 +35,38 @@ impl Masks {
         masked
     }
 
-    /// The same for bytes that need not be text.
-    fn apply_to_bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        for (name, value) in &self.values {
-            let finder = memmem::Finder::new(value);
-            if finder.find(&bytes).is_none() {
-                continue;
+    /// The same for bytes that need not be text, as far as more of them cannot change it: what may be
+    /// the beginning of a secret at the end is left, unless `over`. Gives how many bytes were taken.
+    fn apply_to_bytes(&self, bytes: &[u8], over: bool) -> (Vec<u8>, usize) {
+        let mut begins = [false; 256];
+        let firsts = self.values.iter().filter_map(|(_, value)| value.bytes().next());
+        firsts.for_each(|byte| begins[usize::from(byte)] = true);
+        let mut masked = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|byte| begins[usize::from(*byte)]) {
+            let (plain, from_here) = rest.split_at(at);
+            masked.extend_from_slice(plain);
+            rest = from_here;
+            let goes_on =
+                |value: &str| value.len() > rest.len() && value.as_bytes().starts_with(rest);
+            if !over && self.values.iter().any(|(_, value)| goes_on(value)) {
+                return (masked, bytes.len() - rest.len());
             }
-            let mut masked = Vec::new();
-            let mut rest = bytes.as_slice();
-            while let Some(at) = finder.find(rest) {
-                masked.extend_from_slice(rest.get(..at).unwrap_or_default());
-                masked.extend_from_slice(format!("[{name} masked]").as_bytes());
-                rest = rest.get(at + value.len()..).unwrap_or_default();
-            }
-            masked.extend_from_slice(rest);
-            bytes = masked;
+            let whole = self.values.iter().find(|(_, value)| rest.starts_with(value.as_bytes()));
+            let length = match whole {
+                Some((name, value)) => {
+                    masked.extend_from_slice(format!("[{name} masked]").as_bytes());
+                    value.len()
+                }
+                None => {
+                    masked.extend(rest.first());
+                    1
+                }
+            };
+            rest = rest.get(length..).unwrap_or_default();
         }
-        bytes
-    }
-
-    /// How many bytes at the end may be the beginning of a secret.
-    fn begun_at_the_end(&self, bytes: &[u8]) -> usize {
-        let begun = |value: &str| {
-            let value = value.as_bytes();
-            (1..value.len().min(bytes.len() + 1)).rev().find(|count| {
-                value.get(..*count).is_some_and(|beginning| bytes.ends_with(beginning))
-            })
-        };
-        self.values.iter().filter_map(|(_, value)| begun(value)).max().unwrap_or(0)
+        masked.extend_from_slice(rest);
+        (masked, bytes.len())
     }
 
     /// True if the text holds a secret.
@@ -97,16 +98,18 @@ impl Stream {
 
     /// Takes a piece; gives what can be shown by now.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.held);
-        bytes.extend_from_slice(piece);
-        let mut bytes = self.masks.apply_to_bytes(bytes);
-        self.held = bytes.split_off(bytes.len() - self.masks.begun_at_the_end(&bytes));
-        bytes
+        if self.masks.values.is_empty() {
+            return piece.to_vec();
+        }
+        self.held.extend_from_slice(piece);
+        let (masked, taken) = self.masks.apply_to_bytes(&self.held, false);
+        self.held.drain(..taken);
+        masked
     }
 
     /// What is left when nothing more comes.
     pub fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+        self.masks.apply_to_bytes(&std::mem::take(&mut self.held), true).0
     }
 
     /// Like [`Stream::push`], for text.
