@@ -53,16 +53,11 @@ impl Masks {
                 return (masked, bytes.len() - rest.len());
             }
             let whole = self.values.iter().find(|(_, value)| rest.starts_with(value.as_bytes()));
-            let length = match whole {
-                Some((name, value)) => {
-                    masked.extend_from_slice(format!("[{name} masked]").as_bytes());
-                    value.len()
-                }
-                None => {
-                    masked.extend(rest.first());
-                    1
-                }
-            };
+            let length = whole.map_or(1, |(_, value)| value.len());
+            match whole {
+                Some((name, _)) => masked.extend_from_slice(format!("[{name} masked]").as_bytes()),
+                None => masked.extend(rest.first()),
+            }
             rest = rest.get(length..).unwrap_or_default();
         }
         masked.extend_from_slice(rest);

@@ -70,6 +70,9 @@ fn with_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit,
         .build()
         .map_err(|error| Error::failed("cannot start", error))?;
     let done = runtime.block_on(work);
+    // A tool that has not ended by now is cut off, wherever it waits; that it panics there is of no
+    // interest to anybody.
+    std::panic::set_hook(Box::new(|_| {}));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     done
 }
