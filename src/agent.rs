@@ -371,7 +371,7 @@ impl Agent {
             return None;
         }
         let roots = [&self.workspace.root].into_iter().chain(&self.workspace.extra).cloned();
-        self.options.sandbox.around(roots.collect(), self.side_folder().join("tmp"))
+        self.options.sandbox.around(roots.collect(), self.temporary_folder())
     }
 
     /// Where whole outputs go that were cut for the model.
@@ -389,6 +389,11 @@ impl Agent {
         self.session.path().map(|_| self.side_folder())
     }
 
+    /// Where commands in the sandbox have their temporary files, as long as the program runs.
+    fn temporary_folder(&self) -> PathBuf {
+        self.side_folder().join("tmp")
+    }
+
     fn side_folder(&self) -> PathBuf {
         match self.session.path() {
             Some(path) => path.with_extension("files"),
@@ -399,10 +404,14 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        if self.session.path().is_none() {
-            // Nothing of an unsaved session stays behind; there may be nothing.
-            let _ = std::fs::remove_dir_all(self.side_folder());
-        }
+        // Nothing of an unsaved session stays behind, and no temporary file of a command of a saved
+        // one; there may be nothing.
+        let passing = if self.session.path().is_none() {
+            self.side_folder()
+        } else {
+            self.temporary_folder()
+        };
+        let _ = std::fs::remove_dir_all(passing);
     }
 }
 

@@ -242,7 +242,7 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let store = start.store.clone();
     if ways.choices.is_empty() || !rich {
         choice::take_usual(&mut start, &ways);
-    } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
+    } else if !choose(&mut start, &ways, &screen, &mut editor, &mut signals).await? {
         return Ok(Exit::Interrupted);
     }
     let (mut agent, mut desk) = open(start, wires(&screen, Some(ask)), &mut signals).await?;
@@ -292,10 +292,13 @@ async fn choose(
     ways: &Ways,
     screen: &Handle,
     editor: &mut Editor,
+    signals: &mut Signals,
 ) -> Result<bool, Error> {
-    let Picked::One { index, keep } = pick(screen, editor, &ways.choices).await else {
-        return Ok(false);
+    let picked = tokio::select! {
+        picked = pick(screen, editor, &ways.choices) => picked,
+        _ = signals.next() => Picked::Quit,
     };
+    let Picked::One { index, keep } = picked else { return Ok(false) };
     choice::take(start, ways, index)?;
     if let Some(text) = keep.then(|| choice::keep(&start.config)).transpose()? {
         start.notes.push(text);

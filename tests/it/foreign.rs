@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
 use crate::support::provider::Provider;
@@ -87,6 +89,29 @@ fn at_the_keyboard_it_is_asked_for_and_no_is_the_default() {
     pty.settle();
     pty.line(&format!("/resume {id}"));
     pty.wait_for("was not written here");
+}
+
+/// Also the question which provider to use ends there.
+#[test]
+fn a_question_at_the_start_ends_at_a_signal() {
+    let provider = yes();
+    let (env, _) = cloned(&provider);
+    let mut several = Env::bare();
+    several.set("DEEPSEEK_API_KEY", "sk-deepseek");
+    several.set("OPENAI_API_KEY", "sk-openai");
+    for signal in [Signal::TERM, Signal::HUP] {
+        for (env, args, question) in
+            [(&env, &["-c"][..], "y yes, Enter no"), (&several, &[], "Enter takes 1")]
+        {
+            let mut pty = Pty::xsh_wrapped(env, args);
+            pty.wait_for(question);
+            let xsh = Pid::from_raw(pty.child_of_shell()).expect("a process id");
+            kill_process(xsh, signal).expect("xsh is alive");
+            pty.wait_for("exit=");
+            pty.wait();
+            assert_says(&pty.screen(), &["modes=kept"]);
+        }
+    }
 }
 
 #[test]

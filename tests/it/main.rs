@@ -34,6 +34,7 @@ mod repl;
 mod resume;
 mod retry;
 mod rewind;
+mod sandbox;
 mod secrets;
 mod session;
 mod sessions_command;

@@ -31,7 +31,12 @@ pub struct Env {
 impl Env {
     /// No provider is configured.
     pub fn bare() -> Self {
-        let root = TempDir::with_prefix("xsh-it-").expect("a temporary folder");
+        Self::bare_in(&std::env::temp_dir())
+    }
+
+    /// Likewise, in a certain folder.
+    pub fn bare_in(folder: &Path) -> Self {
+        let root = TempDir::with_prefix_in("xsh-it-", folder).expect("a temporary folder");
         let base = root.path().canonicalize().expect("a real path");
         let place = |name: &str| {
             let path = base.join(name);
@@ -57,7 +62,12 @@ impl Env {
 
     /// The provider is configured by environment variables.
     pub fn new(provider: &Provider) -> Self {
-        let mut env = Self::bare();
+        Self::bare().with(provider)
+    }
+
+    /// The provider is configured by environment variables.
+    pub fn with(self, provider: &Provider) -> Self {
+        let mut env = self;
         env.set("XSH_BASE_URL", &provider.base_url());
         env.set("XSH_API_KEY", KEY);
         env.set("XSH_MODEL", MODEL);

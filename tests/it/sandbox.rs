@@ -1,0 +1,166 @@
+//! The sandbox of commands, by the real kernel: what gets out of it, what works in it, and what the
+//! model is told.
+//!
+//! Where a machine has no sandbox these tests have nothing to look at and fail: that is meant.
+
+mod corpus;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::assert::{assert_says, assert_silent_on};
+use crate::support::env::Env;
+use crate::support::http::Request;
+use crate::support::provider::Provider;
+use crate::support::reply::{Reply, call, shell};
+
+/// A place that is not below `/tmp`, which commands see their own of.
+pub(crate) const ELSEWHERE: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// Commands run unasked, in the sandbox.
+const AUTO: [&str; 2] = ["--permission-mode", "auto"];
+
+/// Runs these calls in one reply each; gives the environment and the last request.
+fn run(env: Env, calls: &[(&str, serde_json::Value)], args: &[&str]) -> (Env, Request) {
+    let replies =
+        calls.iter().map(|(id, arguments)| Reply::calls([call(id, "shell", arguments.clone())]));
+    let provider = Provider::start(replies.chain([Reply::text("Done.")]));
+    let env = env.with(&provider);
+    let mode = if args.contains(&"--permission-mode") { &[][..] } else { &AUTO };
+    let _ = env.run(&[&["-p", "go"], mode, args].concat());
+    (env, provider.last_request())
+}
+
+fn elsewhere() -> Env {
+    Env::bare_in(Path::new(ELSEWHERE))
+}
+
+#[track_caller]
+fn check(command: &str, expected: &[&str]) {
+    let (_env, request) = run(elsewhere(), &[("c1", json!({ "command": command }))], &[]);
+    assert_says(request.result("c1"), expected);
+}
+
+#[test]
+fn its_strength_is_known() {
+    let env = Env::bare();
+    let said = env.run(&["doctor"]).stdout;
+    assert_says(&said, &["sandbox", "full|partial"]);
+}
+
+#[test]
+fn ordinary_work_needs_no_way_out() {
+    check("echo hi > a && cat a && rm a", &["hi", "exit code 0"]);
+    check("git init -q && touch a && git add a && git status --short", &["A  a", "exit code 0"]);
+    check(
+        "mktemp && echo x > /tmp/y && cat /tmp/y && echo z > /var/tmp/z",
+        &["/tmp/", "exit code 0"],
+    );
+    check("python3 -c 'import multiprocessing as m; print(m.Lock().acquire())'", &["True"]);
+    check("cat /proc/self/status | grep -c Name; ls /proc/self/fd | wc -l", &["exit code 0"]);
+    check(
+        "echo x > /dev/null; head -c 4 /dev/urandom | wc -c; : < /dev/zero",
+        &["4", "exit code 0"],
+    );
+    check("script -qec 'tty' /dev/null", &["/dev/pts/", "exit code 0"]);
+    let server = "import socket as s; a = s.socket(); a.bind(('127.0.0.1', 0)); a.listen(); \
+                  s.create_connection(a.getsockname()); print('met')";
+    check(&format!("python3 -c \"{server}\""), &["met", "exit code 0"]);
+}
+
+#[test]
+fn the_private_folder_for_temporary_files_lasts_as_long_as_the_session() {
+    let provider = Provider::start([
+        Reply::calls([shell("c1", "echo kept > /tmp/note; echo $TMPDIR")]),
+        Reply::calls([shell("c2", "cat /tmp/note")]),
+        Reply::text("Done."),
+    ]);
+    let env = elsewhere().with(&provider);
+    let _ = env.run(&[&["-p", "go"][..], &AUTO].concat());
+    let request = provider.last_request();
+    assert_says(request.result("c1"), &["/tmp"]);
+    assert_says(request.result("c2"), &["kept"]);
+    let session = env.sessions().pop().expect("a session").with_extension("files");
+    assert!(!session.join("tmp").exists(), "it is gone with the program");
+    assert!(!Path::new("/tmp/note").exists());
+}
+
+#[test]
+fn a_workspace_in_tmp_works_too() {
+    let (env, request) = run(Env::bare(), &[("c1", json!({"command": "echo x > made; pwd"}))], &[]);
+    assert_says(request.result("c1"), &[env.workspace().to_str().expect("UTF-8"), "exit code 0"]);
+    assert!(env.exists("made"));
+}
+
+#[test]
+fn an_added_folder_is_writable() {
+    let env = elsewhere();
+    let other = env.root().join("other");
+    fs::create_dir(&other).expect("a folder");
+    let other = other.to_str().expect("UTF-8").to_owned();
+    let command = json!({ "command": format!("echo x > {other}/made") });
+    let (_env, request) = run(env, &[("c1", command)], &["--add-dir", &other]);
+    assert_says(request.result("c1"), &["exit code 0"]);
+    assert!(Path::new(&other).join("made").exists());
+}
+
+#[test]
+fn how_a_command_ends_is_told_as_outside() {
+    check("exit 7", &["exit code 7"]);
+    check("kill -KILL $$", &["SIGKILL"]);
+    check("kill -SEGV $$", &["SIGSEGV"]);
+    check("kill -TERM $$; sleep 5", &["SIGTERM"]);
+    check(
+        "sleep 97531 & echo ready",
+        &["ready", "exit code 0", "1 background process", "sleep 97531"],
+    );
+    check("setsid sleep 97532 > /dev/null & sleep 0.2; echo up", &["up", "1 background process"]);
+}
+
+#[test]
+fn a_denial_is_explained_and_success_is_not() {
+    check(
+        "echo x > /etc/xsh-test",
+        &["Read-only file system", "exit code 1", "outside_sandbox", "workspace|work"],
+    );
+    check(
+        "python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80))\"",
+        &["the network", "outside_sandbox"],
+    );
+    let words = json!({"command": "echo 'Read-only file system'"});
+    let (_env, request) = run(elsewhere(), &[("c1", words)], &[]);
+    assert_silent_on(request.result("c1"), &["outside_sandbox"]);
+    let failure = json!({"command": "echo plain failure; exit 1"});
+    let (_env, request) = run(elsewhere(), &[("c1", failure)], &[]);
+    assert_silent_on(request.result("c1"), &["outside_sandbox"]);
+}
+
+#[test]
+fn what_turns_up_protected_is_moved_aside_and_kept() {
+    let command =
+        json!({"command": "echo '{}' > .mcp.json; mkdir .claude; echo x > .claude/n; echo ok"});
+    let (env, request) = run(elsewhere(), &[("c1", command)], &[]);
+    assert_says(
+        request.result("c1"),
+        &["ok", ".mcp.json was made by the command", ".claude was made"],
+    );
+    assert!(!env.exists(".mcp.json") && !env.exists(".claude"));
+    let aside =
+        env.sessions().pop().expect("a session").with_extension("files").join("moved-aside");
+    assert_eq!(fs::read_to_string(aside.join("1-.mcp.json")).expect("kept"), "{}\n");
+    assert_eq!(fs::read_to_string(aside.join("1-.claude/n")).expect("kept"), "x\n");
+}
+
+#[test]
+fn a_command_without_a_sandbox_is_free_in_full_mode_only() {
+    let env = elsewhere();
+    let out = env.root().join("out");
+    fs::create_dir(&out).expect("a folder");
+    let command = json!({ "command": format!("echo x > {}/made", out.display()) });
+    let (env, _) = run(env, &[("c1", command.clone())], &[]);
+    assert!(!out.join("made").exists());
+    let (_env, _) = run(env, &[("c1", command)], &["--permission-mode", "full"]);
+    assert!(out.join("made").exists());
+}
