@@ -40,7 +40,11 @@ pub(crate) fn run() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     build(&root);
-    let workspace = Workspace { root: root.clone(), extra: Vec::new() };
+    let workspace = Workspace {
+        root: root.clone(),
+        extra: Vec::new(),
+        rules: xsh::policy::rules::PathRules::default(),
+    };
     for (name, pattern) in PATTERNS {
         let own = repeat(ROUNDS, || time(|| search(&workspace, pattern)));
         times(&format!("grep: {} files for {name}", FOLDERS * FILES), "rg", own);

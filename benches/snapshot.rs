@@ -73,7 +73,11 @@ fn build(root: &Path, files: usize) {
 fn command(watch: &Mutex<Watch>, root: &Path, run: impl FnOnce()) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = ToolContext {
-        workspace: &Workspace { root: root.to_path_buf(), extra: Vec::new() },
+        workspace: &Workspace {
+            root: root.to_path_buf(),
+            extra: Vec::new(),
+            rules: xsh::policy::rules::PathRules::default(),
+        },
         session_id: "s",
         call_id: "bench",
         known: &BTreeMap::new(),

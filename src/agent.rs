@@ -5,11 +5,11 @@
 
 mod background;
 mod mind;
+mod permissions;
 mod rewind;
 mod tuning;
 mod window;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -28,6 +28,8 @@ use crate::event::{Compaction, Event, SystemPrompt, Trigger};
 use crate::jobs::Jobs;
 use crate::mask::Masks;
 use crate::policy::Mode;
+use crate::policy::offer::Offer;
+use crate::policy::rules::Rules;
 use crate::sandbox::{Confinement, Sandbox};
 use crate::session::log::{self, LogError};
 use crate::session::origin::{self, Origin};
@@ -41,6 +43,7 @@ use crate::tools::snapshot::Watch;
 use crate::turn::{self, Tally, log_failed};
 use crate::update::{SessionOpened, TurnSummary, Update};
 pub use mind::Mind;
+pub use permissions::KeepRules;
 pub use rewind::Scope;
 pub use window::{Probe, Window, assumed};
 pub(crate) use window::{Sent, Windows};
@@ -56,6 +59,12 @@ pub struct Question {
     pub diff: Option<String>,
     /// The working directory of a command.
     pub cwd: String,
+    /// Why it is asked.
+    pub reason: String,
+    /// Why the model wants to leave the sandbox, in its own words.
+    pub model_says: Option<String>,
+    /// What [`Answer::Always`] would mean; none where that is no answer.
+    pub always: Option<Offer>,
     /// Where the answer goes. Dropping it means no.
     pub answer: oneshot::Sender<Answer>,
 }
@@ -65,7 +74,7 @@ pub struct Question {
 pub enum Answer {
     /// This time.
     Yes,
-    /// Yes, and do not ask again about this tool in this session.
+    /// Yes, and from now on as [`Question::always`] says.
     Always,
     /// No; the comment, if any, is for the model.
     No(Option<String>),
@@ -95,6 +104,8 @@ pub struct Options {
     pub max_repeats: u32,
     /// The permission mode.
     pub mode: Mode,
+    /// The user has chosen it: it is not the usual one.
+    pub mode_chosen: bool,
     /// What confines commands on this machine.
     pub sandbox: Sandbox,
     /// How patient the client is.
@@ -143,8 +154,10 @@ pub struct Agent {
     /// What runs in the background of this session.
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) options: Options,
-    /// Tools that the user has allowed for the rest of the session.
-    pub(crate) always: BTreeSet<String>,
+    /// The user's rules.
+    pub(crate) rules: Rules,
+    /// Keeps rules for other sessions.
+    pub(crate) keep_rules: KeepRules,
     /// The workspace as the last command left it.
     pub(crate) watch: Arc<Mutex<Watch>>,
     pub(crate) build_prompt: BuildPrompt,
@@ -305,7 +318,8 @@ impl Agent {
         let saved = self.session.flush().and_then(|()| self.session.sync());
         self.tell_notices();
         saved.map_err(|error| log_error(&error))?;
-        self.always.clear();
+        self.rules.end_session();
+        self.apply_rules();
         self.prompt_is_fresh = false;
         Ok(())
     }

@@ -144,6 +144,14 @@ pub struct WorkArgs {
     #[arg(long, global = true, conflicts_with = "permission_mode")]
     pub dangerously_skip_permissions: bool,
 
+    /// Rules for what needs no question: `tool` or `tool(pattern)`, with commas, or repeated
+    #[arg(long, value_name = "RULES", global = true, value_parser = non_empty)]
+    pub allowed_tools: Vec<String>,
+
+    /// Rules for what is denied, in the same form
+    #[arg(long, value_name = "RULES", global = true, value_parser = non_empty)]
+    pub disallowed_tools: Vec<String>,
+
     /// A file whose text replaces the built-in rules of the system prompt
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub system_prompt_file: Option<PathBuf>,

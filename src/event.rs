@@ -66,7 +66,7 @@ pub enum Event {
     Compaction(Compaction),
     /// Another model answers from here on.
     ModelChanged(ModelChanged),
-    /// An action was allowed or denied by question or mode.
+    /// An action was allowed or denied by question, rule or mode; or the mode changed.
     Permission(Permission),
     /// A file is about to change, written before it does; or a command has changed it.
     FileChange(FileChange),
@@ -250,14 +250,19 @@ pub struct ModelChanged {
 }
 
 /// See [`Event::Permission`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permission {
-    /// The call that asked.
+    /// The call that asked; empty where the mode changed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub call_id: String,
     /// The answer.
     pub allowed: bool,
     /// Who or what decided, in words for the reader of a log.
     pub reason: String,
+    /// The mode from here on, where it changed. For the reader of a log: a resumed session takes
+    /// the mode of the day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
 }
 
 /// Who changes a file.

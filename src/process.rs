@@ -15,20 +15,20 @@
 //!
 //! It does not decide what may run and does not confine it: policy and sandbox come before.
 
+mod confined;
 mod kin;
 mod watch;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -40,7 +40,8 @@ use tokio_util::sync::CancellationToken;
 use kin::Tree;
 use watch::Watched;
 
-use crate::sandbox::{self, Confinement, Sandbox};
+use crate::sandbox::Confinement;
+pub use confined::probe as probe_sandbox;
 
 /// From the polite signal to the one that cannot be refused, after the time limit and for a job
 /// that is no longer wanted.
@@ -64,12 +65,6 @@ const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// How long a killed process may take to be gone, before it is given up on.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
-
-/// Bytes of a report of the box that are read.
-const REPORT_BYTES: usize = 4 << 10;
-
-/// This program, whatever has become of its file.
-const MYSELF: &str = "/proc/self/exe";
 
 /// Bytes read at once.
 const CHUNK: usize = 64 << 10;
@@ -221,7 +216,7 @@ pub async fn run_until(
     let (exit, stopped) = running.watch(spec.limit, stop, cancel, sink).await;
     let took = running.started.elapsed();
     let left_over = running.clear(stopped, sink).await;
-    let told = report.as_ref().map(read_report).unwrap_or_default();
+    let told = report.as_ref().map(confined::read_report).unwrap_or_default();
     if let Some(fault) = told.lines().find_map(|line| line.strip_prefix("error: ")) {
         return Err(format!("the sandbox could not be set up: {fault}"));
     }
@@ -357,9 +352,11 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<Started> {
     let mark = format!("{}{}", mark_prefix(), COUNT.fetch_add(1, Ordering::Relaxed));
     let (mut command, report) = match spec.confinement {
         Some(confinement) => {
-            let (report, to_report) = report_pipe()?;
-            let argv = confinement.wrap(spec.folder, to_report.as_raw_fd(), &spec.argv);
-            (confined(&argv), Some((report, to_report)))
+            let (report, given) = confined::hand_over(confinement)?;
+            (
+                confined::command(&confinement.wrap(spec.folder, &given, &spec.argv)),
+                Some((report, given)),
+            )
         }
         None => (detached(&spec.argv), None),
     };
@@ -374,57 +371,9 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<Started> {
     for name in LOUD_ENV.into_iter().chain(spec.hidden_env.iter().map(String::as_str)) {
         command.env_remove(name);
     }
-    // The command object holds a writing end, and goes out of scope here; so does that of the report.
+    // The command object holds a writing end, and goes out of scope here; so do the files for the box.
     let child = command.spawn()?;
     Ok(Started { child, reader, mark, report: report.map(|(report, _)| report) })
-}
-
-/// A pipe by which the box reports. The writing end stays open in what is started next; should it
-/// be something else too, the box there closes it.
-fn report_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (reader, writer) = io::pipe()?;
-    rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
-    Ok((reader.into(), rustix::io::dup(&writer)?))
-}
-
-/// What is there of a report. All that has to come has come when the command has ended.
-fn read_report(report: &OwnedFd) -> String {
-    let mut text = vec![0; REPORT_BYTES];
-    let read = rustix::io::read(report, &mut text).unwrap_or(0);
-    text.truncate(read);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-/// This program under the name that leads into the box, or the system's own.
-#[expect(clippy::disallowed_methods, reason = "this is the file that starts processes")]
-fn confined(argv: &[OsString]) -> Command {
-    let (name, arguments) =
-        argv.split_first().map_or((OsStr::new(""), argv), |(n, a)| (n.as_os_str(), a));
-    let mut command = if name == sandbox::ENTRANCE {
-        let mut command = Command::new(MYSELF);
-        command.arg0(name);
-        command
-    } else {
-        let mut command = Command::new(name);
-        command.process_group(0);
-        command
-    };
-    command.args(arguments);
-    command
-}
-
-/// Tries out what confines commands on this machine. Takes a few milliseconds; blocks.
-#[expect(clippy::disallowed_methods, reason = "this is the file that starts processes")]
-pub fn probe_sandbox() -> Sandbox {
-    if cfg!(target_os = "macos") {
-        return sandbox::seatbelt::probe();
-    }
-    let mut command = std::process::Command::new(MYSELF);
-    command.arg0(sandbox::ENTRANCE).arg(sandbox::PROBE).env_clear();
-    match command.stdin(Stdio::null()).stderr(Stdio::null()).output() {
-        Ok(answer) => Sandbox::told(&String::from_utf8_lossy(&answer.stdout)),
-        Err(error) => Sandbox::none(error.to_string()),
-    }
 }
 
 /// What the marks of all commands of this program begin with.

@@ -18,8 +18,7 @@ use crate::desk::Desk;
 use crate::desk::connect;
 use crate::error::{Error, Exit};
 use crate::headless;
-use crate::policy::Mode;
-use crate::process;
+use crate::policy::{Mode, Strength};
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::pick::{Picked, confirm, pick};
 use crate::repl::signals::Signals;
@@ -128,14 +127,14 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
 }
 
 async fn examine(args: &Args) -> Result<Exit, Error> {
-    let Start { mut config, store, warnings, .. } = start::prepare(args)?;
+    let Start { mut config, store, warnings, sandbox, .. } = start::prepare(args)?;
     let unsaved = "neither the workspace nor the state folder is writable".to_owned();
     let session_folder = store.folder().map(std::path::Path::to_owned).ok_or(unsaved);
     let found = instructions::find(&config.workspace, config.user_dir.as_deref());
     let mut facts = doctor::Facts {
         servers: Vec::new(),
         session_folder,
-        sandbox: process::probe_sandbox().strength.describe(),
+        sandbox: sandbox.strength.describe(),
         instructions: found.files.into_iter().map(|file| file.path).collect(),
         columns: columns(),
     };
@@ -212,7 +211,9 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     args.work.directory = Some(folder);
     let mut start = start::prepare(&args)?;
     accept_named(&mut start)?;
-    start.config.permission_mode.value = Mode::Auto;
+    // The script is part of the program; without a sandbox nobody could be asked about it.
+    let confined = start.world.strength == Strength::Full;
+    start.config.permission_mode.value = if confined { Mode::Auto } else { Mode::Full };
     let screen = person_screen(&args, &start.config)?;
     let mut agent = start::demo_agent(start, wires(&screen, None))?;
     screen.show(Update::Note(format!("> {}", demo::PROMPT)));

@@ -5,14 +5,15 @@
 
 pub mod choice;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, BuildPrompt, BuiltPrompt, Mind, Options, Question, Window, Windows};
+use crate::agent::{
+    Agent, BuildPrompt, BuiltPrompt, KeepRules, Mind, Options, Question, Window, Windows,
+};
 use crate::cli::Args;
 use crate::client::learned::Learned;
 use crate::client::profile::{GENERIC, Profile};
@@ -20,12 +21,14 @@ use crate::client::request::Envelope;
 use crate::client::retry::RetryPolicy;
 use crate::config::environment::Environment;
 use crate::config::resolve::{World, resolve};
-use crate::config::{Config, Origin, instructions, load};
+use crate::config::{Config, Origin, instructions, keep, load};
 use crate::demo;
 use crate::desk::Desk;
 use crate::error::Error;
+use crate::policy::rules::{Ground, PathRules, Rules};
 use crate::process;
 use crate::prompt::{self, Parts};
+use crate::sandbox::Sandbox;
 use crate::session::origin;
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
@@ -47,6 +50,10 @@ pub struct Start {
     pub resume: Option<PathBuf>,
     /// Its id, where somebody else wrote it: it must not be gone on with unasked.
     pub foreign: Option<String>,
+    /// The user's rules.
+    pub rules: Rules,
+    /// What confines commands on this machine.
+    pub sandbox: Sandbox,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// What was chosen for the user, in words.
@@ -56,7 +63,8 @@ pub struct Start {
 /// Loads the configuration and finds the session that is asked for.
 pub fn prepare(args: &Args) -> Result<Start, Error> {
     let mut args = args.clone();
-    let mut world = load::world(&args, Environment::read())?;
+    let sandbox = process::probe_sandbox();
+    let mut world = world(&args, &sandbox)?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
     let mut warnings = Vec::new();
@@ -73,7 +81,7 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
         } else if home != config.workspace {
             args = elsewhere(&args, &home)?;
-            world = load::world(&args, Environment::read())?;
+            world = self::world(&args, &sandbox)?;
             config = resolve(&args, &world)?;
             (store, warning) = open_store(&config, &args);
             warnings.push(format!("working in the session's folder: {}", home.display()));
@@ -92,7 +100,22 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
     }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
-    Ok(Start { config, world, args, store, resume: wanted, foreign, warnings, notes: Vec::new() })
+    let rules = rules(&config)?;
+    let (resume, notes) = (wanted, Vec::new());
+    Ok(Start { config, world, args, store, resume, foreign, rules, sandbox, warnings, notes })
+}
+
+/// What surrounds the run, with how well commands can be confined in it.
+fn world(args: &Args, sandbox: &Sandbox) -> Result<World, Error> {
+    Ok(World { strength: sandbox.strength.clone(), ..load::world(args, Environment::read())? })
+}
+
+/// The user's rules, from the configuration and the command line.
+fn rules(config: &Config) -> Result<Rules, Error> {
+    let registry = Registry::builtin();
+    let roots: Vec<PathBuf> =
+        std::iter::once(&config.workspace).chain(&config.add_dirs).cloned().collect();
+    Rules::load(&config.rules, Ground { tools: &registry.names(), roots: &roots })
 }
 
 fn open_store(config: &Config, args: &Args) -> (Store, Option<String>) {
@@ -185,7 +208,8 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         max_steps: config.max_steps.as_ref().map(|steps| steps.value),
         max_repeats: config.max_repeats.value,
         mode: config.permission_mode.value,
-        sandbox: process::probe_sandbox(),
+        mode_chosen: config.permission_mode.origin != Origin::Default,
+        sandbox: start.sandbox.clone(),
         retry: RetryPolicy {
             max_attempts: config.retry.max_attempts.value.saturating_sub(1),
             max_wait: config.retry.max_wait.value,
@@ -207,20 +231,31 @@ fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent 
         workspace: Arc::new(Workspace {
             root: config.workspace.clone(),
             extra: config.add_dirs.clone(),
+            rules: PathRules::default(),
         }),
         build_prompt: prompt_builder(config, &registry),
         registry,
         store: start.store.clone(),
         jobs: Arc::default(),
         options,
-        always: BTreeSet::new(),
+        rules: start.rules.clone(),
+        keep_rules: rule_keeper(config.user_dir.clone()),
         watch: Arc::default(),
         updates: wires.updates,
         questions: wires.questions,
         prompt_is_fresh: false,
     };
     agent.retune();
+    agent.apply_rules();
     agent
+}
+
+fn rule_keeper(user_dir: Option<PathBuf>) -> KeepRules {
+    Box::new(move |rules| {
+        let folder = user_dir.as_deref().ok_or("there is no usable home folder")?;
+        let path = keep::allow(folder, rules).map_err(|error| error.to_string())?;
+        Ok(format!("kept in {}: {}", path.display(), rules.join(", ")))
+    })
 }
 
 fn open_session(

@@ -11,11 +11,13 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
+use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::client::profile::Effort;
 use crate::error::Error;
 use crate::policy::Mode;
+use crate::policy::rules::{List, Place, Written};
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,12 +113,39 @@ pub struct Values {
     pub api_key_env: Option<String>,
     pub permission_mode: Option<Mode>,
     pub history: Option<History>,
+    /// `[permissions]`, with the lines of its rules.
+    #[serde(skip)]
+    pub permissions: Vec<Written>,
     pub timeouts: TimeoutValues,
     pub retry: RetryValues,
     /// Endpoints by names of the user's choice.
     pub providers: BTreeMap<String, ProviderValues>,
     /// What the user knows better about single models, by `MODEL` or `PROVIDER/MODEL`.
     pub models: BTreeMap<String, ModelValues>,
+}
+
+/// `[permissions]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PermissionValues {
+    allow: Vec<Spanned<String>>,
+    ask: Vec<Spanned<String>>,
+    deny: Vec<Spanned<String>>,
+}
+
+impl PermissionValues {
+    fn written(self, path: &Path, text: &str) -> Vec<Written> {
+        let Self { allow, ask, deny } = self;
+        let lists = [(List::Deny, deny), (List::Ask, ask), (List::Allow, allow)];
+        let rules =
+            lists.into_iter().flat_map(|(list, rules)| rules.into_iter().map(move |r| (list, r)));
+        rules
+            .map(|(list, rule)| {
+                let line = line_of(text, rule.span().start);
+                Written { list, text: rule.into_inner(), place: Place::File(path.to_owned(), line) }
+            })
+            .collect()
+    }
 }
 
 /// `[timeouts]`, in seconds.
@@ -219,7 +248,9 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
         Scope::User => refuse_keys_in_files(path, text, table.get_ref())?,
         Scope::Project => ignored = leave_out(table.get_mut()),
     }
+    let permissions = take_permissions(table.get_mut()).map_err(wrong)?;
     let mut values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
+    values.permissions = permissions.written(path, text);
     match scope {
         Scope::User => {
             check_variable_names(path, &values)?;
@@ -228,6 +259,15 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
         Scope::Project => values = values.of_project(),
     }
     Ok(File { path: path.to_owned(), values, ignored })
+}
+
+/// Takes the section out: its lines are wanted as well.
+fn take_permissions(table: &mut DeTable<'_>) -> Result<PermissionValues, toml::de::Error> {
+    let key = table.keys().find(|key| key.get_ref() == "permissions").cloned();
+    match key.and_then(|key| table.remove(&key)) {
+        Some(section) => PermissionValues::deserialize(toml::de::ValueDeserializer::from(section)),
+        None => Ok(PermissionValues::default()),
+    }
 }
 
 impl Values {

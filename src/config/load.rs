@@ -13,6 +13,7 @@ use super::file::{self, File, Scope};
 use super::resolve::{World, resolve};
 use crate::cli::Args;
 use crate::error::Error;
+use crate::policy::Strength;
 
 /// The largest configuration or prompt file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -47,6 +48,7 @@ pub fn world(args: &Args, environment: Environment) -> Result<World, Error> {
         workspace,
         project,
         user,
+        strength: Strength::default(),
         warnings,
     })
 }

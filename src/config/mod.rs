@@ -26,6 +26,7 @@ use crate::client::profile::{Effort, Profile};
 use crate::error::Error;
 use crate::mask::Masks;
 use crate::policy::Mode;
+use crate::policy::rules::Written;
 pub use load::load;
 pub use secret::Secret;
 pub use switch::Here;
@@ -157,6 +158,8 @@ pub struct Config {
     pub max_repeats: Setting<u32>,
     /// What may be done without asking.
     pub permission_mode: Setting<Mode>,
+    /// The user's rules as they were written.
+    pub rules: Vec<Written>,
     /// Waiting.
     pub timeouts: Timeouts,
     /// Trying again.

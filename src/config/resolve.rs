@@ -15,7 +15,8 @@ use crate::client::profile::models::{self, Model, Price};
 use crate::client::profile::{self, PROFILES};
 use crate::error::Error;
 use crate::mask::Masks;
-use crate::policy::Mode;
+use crate::policy::rules::{List, Place, Written};
+use crate::policy::{Mode, Strength};
 use crate::turn::repeat::USUAL_REPEATS;
 
 /// Model replies per turn in a headless run where nothing else is said.
@@ -36,6 +37,8 @@ pub struct World {
     pub project: Option<File>,
     /// The user's configuration file.
     pub user: Option<File>,
+    /// How well commands are confined.
+    pub strength: Strength,
     /// What went wrong on the way without being an error.
     pub warnings: Vec<String>,
 }
@@ -152,7 +155,8 @@ fn config(
         window,
         max_steps: max_steps(sources),
         max_repeats: max_repeats(sources),
-        permission_mode: permission_mode(sources),
+        permission_mode: permission_mode(sources, &world.strength),
+        rules: rules(sources),
         timeouts: timeouts(sources, target.endpoint.as_ref()),
         retry: retry(sources),
         color: color(sources),
@@ -277,14 +281,44 @@ fn max_steps(sources: &Sources<'_>) -> Option<Setting<u32>> {
     said.or_else(|| sources.args.headless().then_some(usual))
 }
 
-fn permission_mode(sources: &Sources<'_>) -> Setting<Mode> {
+fn permission_mode(sources: &Sources<'_>, strength: &Strength) -> Setting<Mode> {
     let flag = sources.args.permission_mode();
     // Without a sandbox a command can do anything, so a person at the keyboard is asked. Headless
-    // there is nobody to ask.
-    let usual = if sources.args.headless() { Mode::Auto } else { Mode::Ask };
+    // there is nobody to ask: edits are made, and a command that is not confined is denied.
+    let confined = *strength == Strength::Full;
+    let usual = if confined || sources.args.headless() { Mode::Auto } else { Mode::Ask };
     flag.map(|(mode, name)| Setting::new(mode, Origin::Flag(name)))
         .or_else(|| sources.user(|v| v.permission_mode))
         .unwrap_or(Setting::new(usual, Origin::Default))
+}
+
+/// The user's rules: of the configuration, then of the command line.
+fn rules(sources: &Sources<'_>) -> Vec<Written> {
+    let mut rules: Vec<Written> =
+        sources.user.map(|file| file.values.permissions.clone()).unwrap_or_default();
+    let work = &sources.args.work;
+    for (list, name, values) in [
+        (List::Deny, "--disallowed-tools", &work.disallowed_tools),
+        (List::Allow, "--allowed-tools", &work.allowed_tools),
+    ] {
+        let texts = values.iter().flat_map(|value| split_rules(value));
+        rules.extend(texts.map(|text| Written { list, text, place: Place::Flag(name) }));
+    }
+    rules
+}
+
+/// Splits at the commas that are in no brackets.
+fn split_rules(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let parts = text.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 fn timeouts(sources: &Sources<'_>, endpoint: Option<&Endpoint>) -> Timeouts {

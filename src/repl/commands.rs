@@ -4,7 +4,10 @@
 //! `/name` is taken for a command.
 
 use crate::agent::Scope;
+use clap::ValueEnum;
+
 use crate::error::Error;
+use crate::policy::Mode;
 
 /// What a slash command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub enum Command {
     Model(Option<String>),
     /// Show how hard the model thinks, or set it.
     Effort(Option<String>),
+    /// Show mode and rules, or switch to this mode.
+    Permissions(Option<String>),
     /// List the tools.
     Tools,
     /// Take back the last turn: messages and files.
@@ -72,6 +77,13 @@ pub const TABLE: &[Entry] = &[
     entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
     entry("/model", &[], "[NAME|NUMBER]", "list the models, or switch", Command::Model),
     entry("/effort", &[], "[LEVEL]", "how hard the model thinks", Command::Effort),
+    entry(
+        "/permissions",
+        &[],
+        "[MODE]",
+        "show the rules, or switch the mode",
+        Command::Permissions,
+    ),
     entry("/undo", &[], "", "take back the last turn, its files too", |_| Command::Undo),
     entry("/rewind", &[], "[N [conversation|files]]", "go back before message N", Command::Rewind),
     entry("/fork", &[], "[N]", "go on in a new session", Command::Fork),
@@ -137,6 +149,12 @@ pub fn number(text: &str) -> Result<usize, Error> {
     text.parse().map_err(|_| {
         Error::usage(format!("{text} is no message number"), "").help("/rewind lists the messages")
     })
+}
+
+/// The argument of `/permissions`: a mode, by the names that the flag takes.
+pub fn mode(text: &str) -> Result<Mode, Error> {
+    Mode::from_str(text, true)
+        .map_err(|_| Error::usage(format!("{text} is no mode"), "").help("plan, ask, auto or full"))
 }
 
 /// The argument of `/jobs`: which one to stop.

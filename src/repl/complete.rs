@@ -33,6 +33,7 @@ fn arguments(command: &str, word: &str, models: &[String]) -> Vec<String> {
     let all: Vec<&str> = match command.trim_end() {
         "/model" => models.iter().map(String::as_str).collect(),
         "/effort" => levels(),
+        "/permissions" => vec!["plan", "ask", "auto", "full"],
         _ => Vec::new(),
     };
     let matching = all.into_iter().filter(|name| name.starts_with(word));

@@ -10,6 +10,7 @@ use super::Shell;
 use super::editor::Line;
 use super::signals::{Signal, Signals};
 use crate::agent::{Answer, Question};
+use crate::policy::offer::Offer;
 use crate::ui::{Handle, question::Ask};
 use crate::update::Update;
 
@@ -63,6 +64,7 @@ pub(super) async fn drive<T>(
     let mut asked = Asked::default();
     let mut open: Option<Question> = None;
     let mut said_slow = false;
+    let mut commenting = false;
     let driven = loop {
         tokio::select! {
             value = &mut work => break asked.done(value),
@@ -74,7 +76,7 @@ pub(super) async fn drive<T>(
             Some(question) = shell.questions.recv(), if open.is_none() => {
                 shell.screen.pause().await;
                 shell.screen.ask(visible(&question)).await;
-                shell.editor.ask_answer(&prompt(&question.tool));
+                shell.editor.ask_answer(prompt(&question));
                 open = Some(question);
             }
             line = shell.editor.line(), if open.is_some() => {
@@ -82,10 +84,18 @@ pub(super) async fn drive<T>(
                 if line == Line::Interrupted {
                     cancel.cancel();
                 }
-                if let Some(question) = open.take() {
-                    let _ = question.answer.send(answer(line));
+                let Some(question) = open.take() else { continue };
+                match answer(line, question.always.is_some(), std::mem::take(&mut commenting)) {
+                    Said::Answer(answer) => {
+                        let _ = question.answer.send(answer);
+                        shell.screen.resume();
+                    }
+                    Said::Again(prompt) => {
+                        commenting = prompt == COMMENT;
+                        shell.editor.ask_answer(prompt);
+                        open = Some(question);
+                    }
                 }
-                shell.screen.resume();
             }
             () = shell.screen.broken().cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
             () = sleep(SLOW_STOP), if cancel.is_cancelled() && !said_slow => {
@@ -129,25 +139,62 @@ fn visible(question: &Question) -> Ask {
         subject: question.subject.clone(),
         diff: question.diff.clone(),
         cwd: question.cwd.clone(),
+        reason: question.reason.clone(),
+        model_says: question.model_says.clone(),
+        always: question.always.as_ref().map(always).unwrap_or_default(),
     }
 }
 
-fn prompt(tool: &str) -> String {
-    let tool = crate::ui::sanitize::line(tool);
-    format!("y yes, a always for {tool}, n no, or why not > ")
+/// What "always" would do, so that nobody has to guess.
+fn always(offer: &Offer) -> Vec<String> {
+    match offer {
+        Offer::Keep(rules) => {
+            rules.iter().map(|rule| format!("always allows, in every session: {rule}")).collect()
+        }
+        Offer::Session(rules) => {
+            let line = |rule| format!("always allows, in this session only: {rule}");
+            rules.iter().map(line).collect()
+        }
+        Offer::Leave(_) => {
+            vec!["always lets exactly this command leave the sandbox, in this session only".into()]
+        }
+    }
+}
+
+const COMMENT: &str = "why not > ";
+
+fn prompt(question: &Question) -> &'static str {
+    match question.always {
+        Some(_) => "y yes, n no, a always, c no and why > ",
+        None => "y yes, n no, c no and why > ",
+    }
+}
+
+/// What a line means.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Answer(Answer),
+    /// Nothing yet: ask for a line with this prompt.
+    Again(&'static str),
 }
 
 /// What a line means as an answer. Whatever is not clearly a yes is a no, and its text is for the
 /// model.
-fn answer(line: Line) -> Answer {
-    let Line::Text(text) = line else { return Answer::No(None) };
+fn answer(line: Line, always: bool, comment: bool) -> Said {
+    let Line::Text(text) = line else { return Said::Answer(Answer::No(None)) };
     let text = text.trim();
-    match text.to_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        "a" | "always" => Answer::Always,
-        "" | "n" | "no" => Answer::No(None),
-        _ => Answer::No(Some(text.to_owned())),
+    let said = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    if comment {
+        return Said::Answer(Answer::No(said(text)));
     }
+    Said::Answer(match text.to_lowercase().as_str() {
+        "y" | "yes" => Answer::Yes,
+        "a" | "always" if always => Answer::Always,
+        "a" | "always" => return Said::Again("always is no answer here: y yes, n no > "),
+        "" | "n" | "no" => Answer::No(None),
+        "c" => return Said::Again(COMMENT),
+        _ => Answer::No(said(text.strip_prefix("c ").unwrap_or(text).trim())),
+    })
 }
 
 #[cfg(test)]

@@ -32,7 +32,6 @@ use crate::ui::style::{Palette, Style};
 const HISTORY_MESSAGES: usize = 1_000;
 /// Bytes of a message that is kept; a longer one would make a poor line to edit.
 const HISTORY_BYTES: usize = 16 * 1024;
-const PROMPT: &str = "> ";
 
 /// What came of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +60,9 @@ pub struct EditorOptions {
 }
 
 struct Request {
-    /// The prompt of a question; none for a message.
-    question: Option<String>,
+    prompt: String,
+    /// It is an answer that is wanted, not a message.
+    question: bool,
     reply: oneshot::Sender<Line>,
 }
 
@@ -100,22 +100,23 @@ impl Editor {
     }
 
     /// Paints the prompt and begins to read a message; [`Editor::line`] waits for it.
-    pub fn ask_message(&mut self) {
-        self.request(None);
+    pub fn ask_message(&mut self, prompt: &str) {
+        self.request(prompt, false);
     }
 
     /// Begins to read the answer to a question. What was typed before the question was seen does
     /// not answer it; it goes into the next message.
     pub fn ask_answer(&mut self, prompt: &str) {
-        self.request(Some(prompt.to_owned()));
+        self.request(prompt, true);
     }
 
-    fn request(&mut self, question: Option<String>) {
+    fn request(&mut self, prompt: &str, question: bool) {
         // A read that is still waiting for a line goes on; there is only one keyboard.
         if self.pending.is_none() {
             let (reply, pending) = oneshot::channel();
             self.pending = Some(pending);
-            let _ = self.requests.send(Request { question, reply });
+            let prompt = prompt.to_owned();
+            let _ = self.requests.send(Request { prompt, question, reply });
         }
     }
 
@@ -171,9 +172,10 @@ impl Reader {
 
     fn run(mut self, requests: &mpsc::Receiver<Request>) {
         while let Ok(request) = requests.recv() {
-            let line = match &request.question {
-                Some(prompt) => self.answer(prompt),
-                None => self.message(),
+            let line = if request.question {
+                self.answer(&request.prompt)
+            } else {
+                self.message(&request.prompt)
             };
             if request.reply.send(line).is_err() {
                 break;
@@ -181,11 +183,11 @@ impl Reader {
         }
     }
 
-    fn message(&mut self) -> Line {
-        let Some(editor) = self.editor.as_mut() else { return plain_line(PROMPT, goes_on) };
+    fn message(&mut self, prompt: &str) -> Line {
+        let Some(editor) = self.editor.as_mut() else { return plain_line(prompt, goes_on) };
         let typed = std::mem::take(&mut self.typed).replace('\r', "\n");
         let start = sanitize::text(&typed).trim_end_matches('\n').to_owned();
-        match read(editor, PROMPT, &start) {
+        match read(editor, prompt, &start) {
             Line::Text(text) => {
                 let text = self.keys.finish(&text);
                 self.remember(&text);

@@ -111,7 +111,7 @@ enum Typed {
 /// Reads a message while the screen stands still.
 async fn read(agent: &mut Agent, shell: &mut Shell) -> Typed {
     shell.screen.pause().await;
-    shell.editor.ask_message();
+    shell.editor.ask_message(&format!("{}> ", agent.mode().name()));
     agent.warm_up();
     let typed = tokio::select! {
         line = shell.editor.line() => Typed::Line(line),
@@ -206,6 +206,8 @@ fn execute(agent: &mut Agent, command: &Command) -> Result<String, Error> {
         Command::New => agent.new_session().map(|()| String::new()),
         Command::Context => Ok(lists::context(&agent.context())),
         Command::Effort(level) => model::effort(agent, level.as_deref()),
+        Command::Permissions(None) => Ok(agent.permissions()),
+        Command::Permissions(Some(mode)) => agent.set_mode(commands::mode(mode)?),
         Command::Tools => Ok(lists::tools(&agent.tools())),
         Command::Jobs(None) => Ok(agent.list_jobs()),
         Command::Jobs(Some(what)) => agent.stop_job(commands::job_to_stop(what)?),

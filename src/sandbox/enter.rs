@@ -22,12 +22,15 @@ mod sys;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::io::{self, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::{Means, PROBE};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use super::{Means, PROBE, SHARED};
 
 /// The exit code when the box could not be built. What counts is the report.
 const NOT_BUILT: u8 = 125;
@@ -38,6 +41,8 @@ type Fault = String;
 /// What the arguments say.
 struct Order {
     means: Means,
+    /// The namespaces that are there already.
+    shared: Vec<OwnedFd>,
     report: OwnedFd,
     tmp: PathBuf,
     folder: PathBuf,
@@ -65,12 +70,16 @@ pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
 impl Order {
     fn read(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let means = Means::of(arguments.next()?.to_str()?)?;
-        let report = sys::adopt(arguments.next()?.to_str()?.parse().ok()?)?;
+        let mut number = || arguments.next()?.to_str()?.parse::<i32>().ok();
+        let given = number()?;
+        let given = (0..given).map(|_| sys::adopt(number()?));
+        let mut shared = given.collect::<Option<Vec<OwnedFd>>>()?;
+        let report = shared.pop()?;
         let tmp = arguments.next()?.into();
         let folder = arguments.next()?.into();
         let count = arguments.next()?.to_str()?.parse().ok()?;
         let roots = arguments.by_ref().take(count).map(PathBuf::from).collect();
-        Some(Self { means, report, tmp, folder, roots, argv: arguments.collect() })
+        Some(Self { means, shared, report, tmp, folder, roots, argv: arguments.collect() })
     }
 }
 
@@ -86,6 +95,7 @@ fn enter(order: &Order) -> Result<u8, Fault> {
     make_private(&order.tmp).map_err(failed("make a private temporary folder"))?;
     match order.means {
         Means::Namespaces => {
+            namespaces::join(&order.shared)?;
             namespaces::enter()?;
             mounts::confine(order)?;
             init::run(order)
@@ -106,50 +116,57 @@ fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Prints what works here, in the form of [`super::Sandbox::told`].
+/// Sends what works here, in the form of [`super::Sandbox::told`].
 fn probe() -> u8 {
-    let answer = match try_namespaces() {
-        Ok(missing) => std::iter::once(Means::Namespaces.name().to_owned()).chain(missing),
-        Err(why) => match rules::missing() {
-            Some(missing) => {
-                let why = format!("namespaces are not allowed here ({why})");
-                let mut all = vec![Means::Landlock.name().to_owned(), why];
-                all.extend(missing);
-                return print(&all);
-            }
-            None => return print(&[format!("{why}, and there is no Landlock")]),
-        },
+    let sent = match (try_namespaces(), rules::missing()) {
+        (Ok(()), _) => Ok(()),
+        (Err(why), Some(missing)) => {
+            let why = format!("namespaces are not allowed here ({why})");
+            let lines = [Means::Landlock.name().to_owned(), why].into_iter().chain(missing);
+            answer(&lines.collect::<Vec<_>>(), &[])
+        }
+        (Err(why), None) => answer(&[format!("{why}, and there is no Landlock")], &[]),
     };
-    print(&answer.collect::<Vec<_>>())
+    u8::from(sent.is_err())
 }
 
-/// In a process of its own, for it cannot be taken back.
-fn try_namespaces() -> Result<Vec<String>, Fault> {
+/// In a process of its own, for it cannot be taken back. If it works that process answers.
+fn try_namespaces() -> Result<(), Fault> {
     let (reader, mut writer) = io::pipe().map_err(failed("make a pipe"))?;
     let child = sys::fork().map_err(failed("start a process"))?;
     let Some(child) = child else {
-        let tried =
-            namespaces::enter().and_then(|()| mounts::try_out()).and_then(|()| init::try_out());
-        let text = match tried {
-            Ok(missing) => format!("ok\n{}", missing.join("\n")),
-            Err(fault) => fault,
-        };
-        let _ = writer.write_all(text.as_bytes());
+        if let Err(fault) = make_and_answer() {
+            let _ = writer.write_all(fault.as_bytes());
+        }
         sys::exit(0);
     };
     drop(writer);
-    let text = io::read_to_string(reader).unwrap_or_default();
+    let fault = io::read_to_string(reader).unwrap_or_default();
     let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
-    match text.strip_prefix("ok\n") {
-        Some(missing) => Ok(missing.lines().map(str::to_owned).collect()),
-        None => Err(text),
-    }
+    if fault.is_empty() { Ok(()) } else { Err(fault) }
 }
 
-fn print(lines: &[String]) -> u8 {
-    let text = lines.join("\n") + "\n";
-    // To the program that asks, through a pipe.
-    u8::from(rustix::io::write(rustix::stdio::stdout(), text.as_bytes()).is_err())
+fn make_and_answer() -> Result<(), Fault> {
+    let shared = namespaces::make()?;
+    namespaces::enter()?;
+    mounts::try_out()?;
+    let missing = init::try_out()?;
+    let lines = std::iter::once(Means::Namespaces.name().to_owned()).chain(missing);
+    answer(&lines.collect::<Vec<_>>(), &shared)
+}
+
+/// To the program that asks, through the socket that it has made the standard output.
+fn answer(lines: &[String], files: &[OwnedFd]) -> Result<(), Fault> {
+    let text = lines.join("\n");
+    let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SHARED))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    if !files.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&files));
+    }
+    let text = [IoSlice::new(text.as_bytes())];
+    let sent = sendmsg(rustix::stdio::stdout(), &text, &mut control, SendFlags::empty());
+    sent.map(|_| ()).map_err(failed("answer"))
 }
 
 /// For `map_err`: what could not be done, and why.

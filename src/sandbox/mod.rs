@@ -24,12 +24,17 @@ pub mod keep;
 pub mod seatbelt;
 
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::policy::Strength;
 
 /// The name under which this program is started to enter the box.
 pub const ENTRANCE: &str = "xsh-sandbox";
+
+/// Namespaces that commands share, at most.
+pub const SHARED: usize = 2;
 
 /// Asks the entrance for nothing but the answer whether it would work.
 pub const PROBE: &str = "--probe";
@@ -78,23 +83,26 @@ impl Means {
 }
 
 /// What this machine can do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Sandbox {
     /// What confines commands; none where nothing can.
     pub means: Option<Means>,
     /// How well.
     pub strength: Strength,
+    /// The namespaces that all commands share.
+    pub shared: Arc<Vec<OwnedFd>>,
 }
 
 impl Sandbox {
     /// No box, for this reason.
     pub fn none(why: impl Into<String>) -> Self {
-        Self { means: None, strength: Strength::None(why.into()) }
+        Self { means: None, strength: Strength::None(why.into()), shared: Arc::default() }
     }
 
     /// What an attempt has shown: the lines that the entrance prints when it is asked. The first is
-    /// the means, each further one something that does not hold.
-    pub fn told(answer: &str) -> Self {
+    /// the means, each further one something that does not hold. With it come the namespaces that it
+    /// has made.
+    pub fn told(answer: &str, shared: Vec<OwnedFd>) -> Self {
         let mut lines = answer.lines().map(str::to_owned);
         let first = lines.next().unwrap_or_default();
         let Some(means) = Means::of(&first) else {
@@ -103,22 +111,23 @@ impl Sandbox {
         };
         let missing: Vec<String> = lines.collect();
         let strength = if missing.is_empty() { Strength::Full } else { Strength::Partial(missing) };
-        Self { means: Some(means), strength }
+        Self { means: Some(means), strength, shared: Arc::new(shared) }
     }
 
     /// The box for commands of one session; none where there is none.
     pub fn around(&self, roots: Vec<PathBuf>, tmp: PathBuf) -> Option<Confinement> {
         let means = self.means?;
-        (!roots.iter().any(|root| root.parent().is_none())).then_some(Confinement {
+        (!roots.iter().any(|root| root.parent().is_none())).then(|| Confinement {
             means,
             roots,
             tmp,
+            shared: Arc::clone(&self.shared),
         })
     }
 }
 
 /// The box for one command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Confinement {
     /// What builds it.
     pub means: Means,
@@ -126,18 +135,23 @@ pub struct Confinement {
     pub roots: Vec<PathBuf>,
     /// The private temporary folder; made when first needed.
     pub tmp: PathBuf,
+    /// The namespaces that all commands share: users and network. So one command can speak to a
+    /// server that another has started.
+    pub shared: Arc<Vec<OwnedFd>>,
 }
 
 impl Confinement {
     /// What is started instead of a command line so that it runs in the box: the arguments for the
-    /// entrance or for the system's own program. What cannot be said in advance goes as lines to
-    /// the file descriptor `report`.
-    pub fn wrap(&self, folder: &Path, report: i32, argv: &[OsString]) -> Vec<OsString> {
+    /// entrance or for the system's own program. `given` are the open file descriptors of the
+    /// [`Confinement::shared`] namespaces, and after them the one to which goes, as lines, what
+    /// cannot be said in advance.
+    pub fn wrap(&self, folder: &Path, given: &[OwnedFd], argv: &[OsString]) -> Vec<OsString> {
         if self.means == Means::Seatbelt {
             return seatbelt::wrap(self, argv);
         }
         let mut words: Vec<OsString> = vec![ENTRANCE.into(), self.means.name().into()];
-        words.push(report.to_string().into());
+        words.push(given.len().to_string().into());
+        words.extend(given.iter().map(|file| OsString::from(file.as_raw_fd().to_string())));
         words.push(self.tmp.clone().into());
         words.push(folder.into());
         words.push(self.roots.len().to_string().into());
@@ -169,15 +183,15 @@ mod tests {
             ("no such thing", None, "none"),
             ("", None, "none"),
         ] {
-            let told = Sandbox::told(answer);
+            let told = Sandbox::told(answer, Vec::new());
             assert_eq!((told.means, told.strength.name()), (means, strength), "{answer}");
         }
     }
 
     #[test]
     fn a_box_around_everything_is_none() {
-        let all = Sandbox { means: Some(Means::Namespaces), strength: Strength::Full };
-        assert_eq!(all.around(vec!["/".into()], "/x".into()), None);
+        let all = Sandbox::told("namespaces", Vec::new());
+        assert!(all.around(vec!["/".into()], "/x".into()).is_none());
         assert!(all.around(vec!["/a".into()], "/x".into()).is_some());
     }
 }

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Confinement, Means, Sandbox};
 use crate::policy::Strength;
@@ -20,7 +21,8 @@ pub fn probe() -> Sandbox {
     if !Path::new(PROGRAM).is_file() {
         return Sandbox::none("there is no sandbox-exec");
     }
-    Sandbox { means: Some(Means::Seatbelt), strength: Strength::Partial(vec![UNTESTED.to_owned()]) }
+    let strength = Strength::Partial(vec![UNTESTED.to_owned()]);
+    Sandbox { means: Some(Means::Seatbelt), strength, shared: Arc::default() }
 }
 
 /// The arguments that run a command line in the box.
@@ -73,6 +75,7 @@ mod tests {
             means: Means::Seatbelt,
             roots: vec!["/work/a \"b\"".into()],
             tmp: "/private/tmp/x".into(),
+            shared: Arc::default(),
         };
         let text = profile(&confinement);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));

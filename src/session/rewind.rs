@@ -215,6 +215,7 @@ fn only_mode(file: &Restored, now: &Found) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::rules::PathRules;
 
     /// `before>after` with a letter for a content, `-` for no file and `x` after it for an
     /// executable one.
@@ -271,7 +272,8 @@ mod tests {
                 fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             }
             let changes: Vec<_> = changes.split(' ').map(|text| change(&path, text)).collect();
-            let workspace = Workspace { root: folder.clone(), extra: Vec::new() };
+            let workspace =
+                Workspace { root: folder.clone(), extra: Vec::new(), rules: PathRules::default() };
             let found = earlier(
                 &path,
                 &changes.iter().collect::<Vec<_>>(),
@@ -294,7 +296,8 @@ mod tests {
     fn what_going_back_takes_away_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
-        let workspace = Workspace { root: folder.clone(), extra: Vec::new() };
+        let workspace =
+            Workspace { root: folder.clone(), extra: Vec::new(), rules: PathRules::default() };
         let path = folder.join("file");
         fs::write(&path, "new").unwrap();
         let file = Restored {
@@ -316,7 +319,8 @@ mod tests {
     fn only_what_is_still_as_it_was_is_put_back_later() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
-        let workspace = Workspace { root: folder.clone(), extra: Vec::new() };
+        let workspace =
+            Workspace { root: folder.clone(), extra: Vec::new(), rules: PathRules::default() };
         fs::write(folder.join(hash::sha256(b"A")), "A").unwrap();
         let hash_of = |text: &str| (text != "-").then(|| hash::sha256(text.as_bytes()));
         for (to, was, now, expected) in [
@@ -356,7 +360,11 @@ mod tests {
 
     #[test]
     fn nothing_outside_the_workspace_is_touched_whatever_a_log_says() {
-        let workspace = Workspace { root: "/work/project".into(), extra: vec!["/more".into()] };
+        let workspace = Workspace {
+            root: "/work/project".into(),
+            extra: vec!["/more".into()],
+            rules: PathRules::default(),
+        };
         for (path, ours) in [
             ("/work/project/src/main.rs", true),
             ("/more/file", true),

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::walk::{self, ByFolder, Found, LeftOut, Until, Walk};
+use super::walk::{self, ByFolder, Closed, Found, LeftOut, Until, Walk};
 use super::{Effect, Outcome, Tool, ToolContext};
 pub(super) use pattern::{Scope, scope};
 
@@ -42,6 +42,10 @@ impl Tool for Glob {
 
     fn effect(_: &Args) -> Effect {
         Effect::Read
+    }
+
+    fn path(args: &Args) -> Option<String> {
+        args.path.clone().filter(|path| !path.is_empty())
     }
 
     fn subject(args: &Args) -> String {
@@ -97,6 +101,7 @@ fn find(pattern: &str, scope: &Scope, context: &ToolContext<'_>) -> Outcome {
         start: &scope.start.real,
         workspace: &context.workspace.root,
         named: scope.named,
+        closed: Some(Closed::below(&context.workspace.rules, scope.given.as_deref())),
         every_link: false,
         until: Until::new(context.cancel),
     };

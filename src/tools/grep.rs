@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::glob::{Scope, scope, subject};
-use super::paths::Resolved;
-use super::walk::{self, LeftOut, Until, Walk, missing};
+use super::paths::{Resolved, Workspace};
+use super::walk::{self, Closed, LeftOut, Until, Walk, missing};
 use super::{Effect, Outcome, Tool, ToolContext};
 use search::{Hits, Job, Seeker};
 
@@ -72,6 +72,10 @@ impl Tool for Grep {
         Effect::Read
     }
 
+    fn path(args: &Args) -> Option<String> {
+        args.path.clone().filter(|path| !path.is_empty())
+    }
+
     fn subject(args: &Args) -> String {
         subject(&args.pattern, args.path.as_deref())
     }
@@ -120,7 +124,7 @@ fn grep(args: &Args, context: &ToolContext<'_>) -> Result<Outcome, String> {
     };
     let (hits, left_out) = match &place {
         Place::File(file) => search_file(file, &job),
-        Place::Below(scope) => search_below(scope, &job, &context.workspace.root),
+        Place::Below(scope) => search_below(scope, &job, context.workspace),
     };
     if context.cancelled() {
         return Err("Interrupted before all files were searched.".into());
@@ -156,9 +160,16 @@ fn search_file(file: &Resolved, job: &Job<'_>) -> (Hits, LeftOut) {
     (seeker.hits, LeftOut { late: job.until.is_late(), ..LeftOut::default() })
 }
 
-fn search_below(scope: &Scope, job: &Job<'_>, workspace: &Path) -> (Hits, LeftOut) {
+fn search_below(scope: &Scope, job: &Job<'_>, workspace: &Workspace) -> (Hits, LeftOut) {
     let start = &scope.start.real;
-    let walk = Walk { start, workspace, named: scope.named, every_link: false, until: job.until };
+    let walk = Walk {
+        start,
+        workspace: &workspace.root,
+        named: scope.named,
+        closed: Some(Closed::below(&workspace.rules, scope.given.as_deref())),
+        every_link: false,
+        until: job.until,
+    };
     let (seekers, left_out) = walk::walk(
         &walk,
         || Seeker::new(job),

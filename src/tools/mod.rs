@@ -104,6 +104,10 @@ pub trait Tool {
     }
     /// What the call would do.
     fn effect(args: &Self::Args) -> Effect;
+    /// The file or folder that the call is about, as the model gave it.
+    fn path(_args: &Self::Args) -> Option<String> {
+        None
+    }
     /// What the call is about in one line for the screen: a path, a pattern, a command.
     fn subject(args: &Self::Args) -> String;
     /// What a question about the call shows beside the subject: the change, as lines of a diff.

@@ -16,6 +16,8 @@ use std::path::{Component, Path, PathBuf};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use crate::policy::rules::PathRules;
+
 mod near;
 
 /// As many links as Linux follows in one path.
@@ -32,6 +34,8 @@ pub struct Workspace {
     pub root: PathBuf,
     /// Further folders from `--add-dir`, absolute, links resolved.
     pub extra: Vec<PathBuf>,
+    /// What the user's rules keep closed in them.
+    pub rules: PathRules,
 }
 
 /// A path that passed the guard.
@@ -54,13 +58,24 @@ impl Workspace {
     /// A workspace at `root`, with further folders; all must exist. Links in them are resolved.
     pub fn new(root: &Path, extra: &[PathBuf]) -> io::Result<Self> {
         let extra = extra.iter().map(fs::canonicalize).collect::<io::Result<_>>()?;
-        Ok(Self { root: fs::canonicalize(root)?, extra })
+        Ok(Self { root: fs::canonicalize(root)?, extra, rules: PathRules::default() })
     }
 
     /// Resolves a path as a model gives it (relative to the root, or absolute), following links,
     /// and refuses what lies outside or in an `.xsh` folder. What does not exist yet is fine; its
     /// nearest existing folder must lie inside. The error tells the model what to do.
     pub fn resolve(&self, given: &str) -> Result<Resolved, String> {
+        let path = self.locate(given)?;
+        match self.rules.denying(&path.real) {
+            None => Ok(path),
+            Some(rule) => Err(format!(
+                "`{given}` is closed by the user's rule `{rule}`. Do not try another way to it."
+            )),
+        }
+    }
+
+    /// The same before the user's rules are asked.
+    pub fn locate(&self, given: &str) -> Result<Resolved, String> {
         let real = self.follow(given)?;
         match self.judge(&real) {
             Verdict::Inside => Ok(self.resolved(real)),
@@ -94,7 +109,8 @@ impl Workspace {
     /// [`Workspace::resolve`] without an explanation, which itself asks for other paths.
     fn existing(&self, given: &str) -> Option<Resolved> {
         let real = self.follow(given).ok()?;
-        let inside = matches!(self.judge(&real), Verdict::Inside);
+        let inside =
+            matches!(self.judge(&real), Verdict::Inside) && self.rules.denying(&real).is_none();
         (inside && real.exists()).then(|| self.resolved(real))
     }
 

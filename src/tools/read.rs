@@ -60,6 +60,10 @@ impl Tool for Read {
         Effect::Read
     }
 
+    fn path(args: &ReadArgs) -> Option<String> {
+        Some(args.file_path.clone())
+    }
+
     fn subject(args: &ReadArgs) -> String {
         args.file_path.clone()
     }

@@ -46,6 +46,7 @@ struct Entry {
 /// What a tool makes of its arguments.
 struct Built {
     effect: Effect,
+    path: Option<String>,
     subject: String,
     preview: Option<String>,
     run: RunTool,
@@ -57,6 +58,8 @@ pub struct Prepared {
     pub name: &'static str,
     /// What it would do.
     pub effect: Effect,
+    /// The file or folder that it is about, as the model gave it.
+    pub path: Option<String>,
     /// What it is about, for the screen.
     pub subject: String,
     /// What a question about it shows beside the subject.
@@ -124,8 +127,8 @@ impl Registry {
         })?;
         let repaired = (!parsed.repairs.is_empty())
             .then(|| format!("[The arguments were repaired: {}.]", parsed.repairs.join("; ")));
-        let Built { effect, subject, preview, run } = built;
-        Ok(Prepared { name: entry.name, effect, subject, preview, repaired, run })
+        let Built { effect, path, subject, preview, run } = built;
+        Ok(Prepared { name: entry.name, effect, path, subject, preview, repaired, run })
     }
 
     /// The `tools` array of a request, as JSON text. The same bytes on every call.
@@ -161,6 +164,11 @@ impl Registry {
 }
 
 impl Prepared {
+    /// Whether it is a command that goes on after the call.
+    pub fn in_background(&self) -> bool {
+        self.subject.starts_with(super::shell::BACKGROUND)
+    }
+
     /// Runs the call and says how long it took. A panic becomes an outcome, the note about repaired
     /// arguments goes before the result, and the content is never empty and never longer than
     /// [`RESULT_BYTES`].
@@ -188,6 +196,7 @@ fn build<T: Tool>(arguments: Value) -> Result<Built, serde_json::Error> {
     let arguments: T::Args = serde_json::from_value(arguments)?;
     Ok(Built {
         effect: T::effect(&arguments),
+        path: T::path(&arguments),
         subject: T::subject(&arguments),
         preview: T::preview(&arguments),
         run: Box::new(move |context| T::run(arguments, context)),

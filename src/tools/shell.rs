@@ -22,6 +22,9 @@ use jobs::Request;
 /// The time limit if the model gives none, in seconds.
 const DEFAULT_LIMIT: u64 = 120;
 
+/// What the subject of a call begins with that starts a job.
+pub(super) const BACKGROUND: &str = "(background) ";
+
 /// The longest time limit, in seconds.
 const MAX_LIMIT: u64 = 600;
 
@@ -93,7 +96,7 @@ impl Tool for Shell {
 
     fn subject(args: &Args) -> String {
         let line = one_line(&args.command);
-        let prefix = if Request::of(args) == Request::Start { "(background) " } else { "" };
+        let prefix = if Request::of(args) == Request::Start { BACKGROUND } else { "" };
         format!("{prefix}{line}")
     }
 

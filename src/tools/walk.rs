@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::policy::rules::PathRules;
+
 pub(super) use missing::missing;
 use queue::Queue;
 use rules::Rules;
@@ -47,10 +49,32 @@ pub(super) struct Walk<'a> {
     pub(super) workspace: &'a Path,
     /// The model named this folder, so it is looked into even if all that it holds is ignored.
     pub(super) named: bool,
+    /// What the user's rules leave out; none where nothing is told to the model.
+    pub(super) closed: Option<Closed<'a>>,
     /// Links that lead to folders or nowhere are handed out like those to files.
     pub(super) every_link: bool,
     /// Ends the walk early.
     pub(super) until: Until<'a>,
+}
+
+/// What the user's rules leave out of a search.
+#[derive(Clone, Copy)]
+pub(super) struct Closed<'a> {
+    /// The rules.
+    pub(super) rules: &'a PathRules,
+    /// The user was asked about the folder and agreed: only what is denied is left out.
+    pub(super) agreed: bool,
+}
+
+impl<'a> Closed<'a> {
+    /// For a search in the folder (or file) that the model named, if it named one.
+    pub(super) fn below(rules: &'a PathRules, named: Option<&Path>) -> Self {
+        Self { rules, agreed: named.is_some_and(|path| rules.asking(path).is_some()) }
+    }
+
+    fn leaves_out(&self, path: &Path) -> bool {
+        self.rules.denying(path).is_some() || (!self.agreed && self.rules.asking(path).is_some())
+    }
 }
 
 /// When a search ends, done or not.
@@ -95,6 +119,8 @@ pub(super) struct Found {
 pub(super) struct LeftOut {
     /// Files and folders that git ignores; a folder counts once.
     pub(super) ignored: u64,
+    /// Files and folders that a rule of the user keeps closed; a folder counts once.
+    pub(super) closed: u64,
     /// Links that were not followed.
     pub(super) links: u64,
     /// Pipes, sockets and devices.
@@ -108,6 +134,7 @@ pub(super) struct LeftOut {
 impl LeftOut {
     fn add(&mut self, other: Self) {
         self.ignored += other.ignored;
+        self.closed += other.closed;
         self.links += other.links;
         self.special += other.special;
         self.unreadable += other.unreadable;
@@ -123,6 +150,7 @@ impl LeftOut {
             parts.push("what git ignores (name it in `path` to look there)".to_owned());
         }
         for (count, what) in [
+            (self.closed, "closed by the user's rules"),
             (self.links, "not followed: links"),
             (self.special, "pipes, sockets or devices"),
             (self.unreadable, "unreadable"),
@@ -268,7 +296,9 @@ fn jobs(
     let mut files = Vec::new();
     for (name, kind) in entries {
         let path = folder.join(name);
-        if kind.is_dir() {
+        if walk.closed.is_some_and(|closed| closed.leaves_out(&path)) {
+            left_out.closed += 1;
+        } else if kind.is_dir() {
             jobs.push(Job::Folder(Folder { path, rules: rules.clone(), named: false }));
         } else if kind.is_file() {
             files.push(Found { path, linked: false });

@@ -4,6 +4,7 @@
 //! turn stands in [`machine`], which calls run together in [`schedule`], what may run in
 //! [`crate::policy`].
 
+mod consent;
 pub mod machine;
 pub(crate) mod model_call;
 pub mod repeat;

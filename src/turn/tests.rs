@@ -36,7 +36,20 @@ fn agent(workspace: &Path, replies: Vec<Reply>) -> (Agent, mpsc::UnboundedReceiv
     let store = Store::open(&workspace, None, true).0;
     let (updates, shown) = mpsc::unbounded_channel();
     let (args, warnings, notes) = (*args, Vec::new(), Vec::new());
-    let start = Start { config, world, args, store, resume: None, foreign: None, warnings, notes };
+    let rules = crate::policy::rules::Rules::default();
+    let sandbox = crate::sandbox::Sandbox::none("a test");
+    let start = Start {
+        config,
+        world,
+        args,
+        store,
+        resume: None,
+        foreign: None,
+        rules,
+        sandbox,
+        warnings,
+        notes,
+    };
     let mut agent = start::demo_agent(start, Wires { updates, questions: None }).unwrap();
     agent.mind.model = Box::new(Listed(replies.into()));
     (agent, shown)

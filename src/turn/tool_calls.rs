@@ -6,17 +6,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Tally;
 use super::machine::Input;
 use super::schedule;
-use crate::agent::{Agent, Answer, Question};
-use crate::event::{Event, FileChange, Permission, ToolResult, ToolStarted};
+use super::{Tally, consent};
+use crate::agent::Agent;
+use crate::event::{Event, FileChange, ToolResult, ToolStarted};
 use crate::message::ToolCall;
-use crate::policy::{self, Decision};
 use crate::session::blobs;
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
@@ -147,7 +146,7 @@ async fn run_batch(
     running.record_all(agent, shown).await
 }
 
-fn not_started() -> Outcome {
+pub(super) fn not_started() -> Outcome {
     Outcome::error("[not started: the user interrupted before this call ran. It had no effect.]")
 }
 
@@ -169,84 +168,14 @@ async fn may_start(
     tally: &mut Tally,
     cancel: &CancellationToken,
 ) -> Result<(), Hindrance> {
-    let refused = allow(agent, shown, prepared, tally, cancel).await.map_err(Hindrance::Log)?;
+    let refused =
+        consent::allow(agent, shown, prepared, tally, cancel).await.map_err(Hindrance::Log)?;
     if let Some(outcome) = refused {
         return Err(Hindrance::Refused(outcome));
     }
     let (call_id, name) = (shown.call_id.clone(), shown.name.clone());
     let started = Event::ToolStarted(ToolStarted { call_id, name });
     agent.session.propose(started).map(|_| ()).map_err(Hindrance::Log)
-}
-
-/// Whether the call may run: none if it may, else its outcome.
-async fn allow(
-    agent: &mut Agent,
-    shown: &ToolShown,
-    prepared: &Prepared,
-    tally: &mut Tally,
-    cancel: &CancellationToken,
-) -> Result<Option<Outcome>, LogError> {
-    let always = agent.always.contains(prepared.name);
-    let (allowed, reason) = match policy::decide(agent.options.mode, &prepared.effect, always) {
-        Decision::Allow => return Ok(None),
-        Decision::Deny(reason) => (false, reason.to_owned()),
-        Decision::Ask => match ask(agent, shown, prepared, cancel).await {
-            Some(answered) => answered,
-            None => return Ok(Some(not_started())),
-        },
-    };
-    let call_id = shown.call_id.clone();
-    let event = Permission { call_id, allowed, reason: reason.clone() };
-    agent.session.record(Event::Permission(event))?;
-    if allowed {
-        return Ok(None);
-    }
-    tally.denied = true;
-    agent.show(Update::Denied(shown.clone()));
-    Ok(Some(Outcome {
-        summary: "denied".to_owned(),
-        ..Outcome::error(format!("Denied: {reason}"))
-    }))
-}
-
-/// Asks the user; without anyone to ask the answer is no. None when the user interrupted instead
-/// of answering.
-async fn ask(
-    agent: &mut Agent,
-    shown: &ToolShown,
-    prepared: &Prepared,
-    cancel: &CancellationToken,
-) -> Option<(bool, String)> {
-    let (answer, answered) = oneshot::channel();
-    let question = Question {
-        tool: shown.name.clone(),
-        subject: shown.subject.clone(),
-        diff: prepared.preview.clone(),
-        cwd: agent.workspace.root.display().to_string(),
-        answer,
-    };
-    if agent.questions.as_ref().is_none_or(|questions| questions.send(question).is_err()) {
-        let reason = format!(
-            "{} needs the user's consent and nobody can be asked in this run (permission mode \
-             \"ask\"). Do not try again; say what you would have done.",
-            shown.name
-        );
-        return Some((false, reason));
-    }
-    let answer = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return None,
-        answer = answered => answer.unwrap_or(Answer::No(None)),
-    };
-    Some(match answer {
-        Answer::Yes => (true, "the user allowed it".to_owned()),
-        Answer::Always => {
-            agent.always.insert(prepared.name.to_owned());
-            (true, "the user allowed this tool for the rest of the session".to_owned())
-        }
-        Answer::No(None) => (false, "the user said no. Ask what to do instead.".to_owned()),
-        Answer::No(Some(comment)) => (false, format!("the user said no: {comment}")),
-    })
 }
 
 /// The tools of a batch that are running, and the outcomes there are.

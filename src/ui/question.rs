@@ -15,7 +15,16 @@ pub struct Ask {
     pub diff: Option<String>,
     /// The working directory of a command.
     pub cwd: String,
+    /// Why it is asked.
+    pub reason: String,
+    /// Why the model wants it, in its own words.
+    pub model_says: Option<String>,
+    /// What "always" would mean, a line each; empty where that is no answer.
+    pub always: Vec<String>,
 }
+
+/// Characters of the model's reason that are shown.
+const MODEL_CHARS: usize = 300;
 
 /// Draws it: the command or path in full, control characters escaped, and the change. The frame
 /// bounds the change only: a command that is cut cannot be judged.
@@ -38,6 +47,23 @@ pub fn draw(ask: &Ask, frame: &diff::Frame, out: &mut String) {
     if let Some(change) = &ask.diff {
         diff::draw(change, frame, out);
     }
+    let mut note = |text: &str| {
+        palette.push(
+            Style::Dim,
+            &format!("  {}", sanitize::visible(text).replace('\n', "\\n")),
+            out,
+        );
+        out.push('\n');
+    };
+    if !ask.reason.is_empty() {
+        note(&format!("asked because {}", ask.reason));
+    }
+    if let Some(says) = &ask.model_says {
+        let cut = if says.chars().count() > MODEL_CHARS { "…" } else { "" };
+        let says: String = says.chars().take(MODEL_CHARS).collect();
+        note(&format!("the model says: \"{says}{cut}\""));
+    }
+    ask.always.iter().for_each(|line| note(line));
 }
 
 #[cfg(test)]

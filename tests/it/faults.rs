@@ -244,7 +244,7 @@ fn a_session_outlives_its_workspace() {
         Reply::text("It is gone."),
     ]);
     let env = Env::new(&provider);
-    let output = env.turn("go").expect_code(0);
+    let output = env.turn_free("go").expect_code(0);
     assert_says(&output.stderr, &["warning:", "was removed"]);
     let request = provider.last_request();
     assert_says(request.result("c2"), &["is not there any more"]);

@@ -45,7 +45,7 @@ fn a_job_is_started_read_twice_and_stopped() {
         Reply::text("Done."),
     ]);
     let env = Env::new(&provider);
-    let output = env.ask("go");
+    let output = env.turn_free("go");
     let request = provider.last_request();
     let result = |id| request.result(id);
     assert_says(result("c1"), &["ready\n[job 1", "is running", "`kill %1` stops it"]);
@@ -64,7 +64,7 @@ fn a_job_is_started_read_twice_and_stopped() {
 fn the_end_of_the_run_ends_it_and_says_so() {
     let provider = Provider::start([Reply::calls([start("c1", SERVER)]), Reply::text("It is up.")]);
     let env = Env::new(&provider);
-    let output = env.ask("go");
+    let output = env.turn_free("go");
     assert_eq!(output.stdout, "It is up.\n");
     assert_says(&output.stderr, &["warning: 1 background job ended with the session"]);
     wait_for_end(&env.text("pid"));
@@ -101,7 +101,7 @@ fn an_end_is_told_once_with_the_next_result() {
         Reply::text("Done."),
     ]);
     let env = Env::new(&provider);
-    let _ = env.ask("go");
+    let _ = env.turn_free("go");
     let request = provider.last_request();
     assert_says(
         request.result("c2"),

@@ -27,6 +27,7 @@ mod layers;
 mod limits;
 mod negotiation;
 mod network;
+mod permissions;
 mod personas;
 mod prompt;
 mod readme;

@@ -129,6 +129,11 @@ fn a_denial_is_explained_and_success_is_not() {
         "python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80))\"",
         &["the network", "outside_sandbox"],
     );
+    let network = json!({"command": "(echo > /dev/tcp/192.0.2.1/80) 2> /dev/null"});
+    let other = json!({"command": "exit 1"});
+    let (_env, request) = run(elsewhere(), &[("c1", network), ("c2", other)], &[]);
+    assert_says(request.result("c1"), &["the network"]);
+    assert_silent_on(request.result("c2"), &["the network"]);
     let words = json!({"command": "echo 'Read-only file system'"});
     let (_env, request) = run(elsewhere(), &[("c1", words)], &[]);
     assert_silent_on(request.result("c1"), &["outside_sandbox"]);
@@ -163,4 +168,25 @@ fn a_command_without_a_sandbox_is_free_in_full_mode_only() {
     assert!(!out.join("made").exists());
     let (_env, _) = run(env, &[("c1", command)], &["--permission-mode", "full"]);
     assert!(out.join("made").exists());
+}
+
+#[test]
+fn one_command_can_speak_to_a_server_that_another_started() {
+    let provider = Provider::start([
+        Reply::calls([call(
+            "c1",
+            "shell",
+            json!({"command": "exec python3 -u -m http.server 8765", "background": true}),
+        )]),
+        Reply::calls([shell(
+            "c2",
+            "for i in $(seq 100); do (echo > /dev/tcp/127.0.0.1/8765) 2> /dev/null && break; \
+             sleep 0.1; done; python3 -c \"import urllib.request as r; \
+             print(r.urlopen('http://127.0.0.1:8765/').status)\"",
+        )]),
+        Reply::text("Done."),
+    ]);
+    let env = elsewhere().with(&provider);
+    let _ = env.run(&[&["-p", "go"][..], &AUTO].concat());
+    assert_says(provider.last_request().result("c2"), &["200", "exit code 0"]);
 }

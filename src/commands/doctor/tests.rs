@@ -44,7 +44,7 @@ fn every_setting_with_its_origin() {
     window        1M  [preset deepseek]
     effort        high  [flag --effort]
     permissions   ask  [default]
-    sandbox       none: no sandbox is built in yet; commands run unconfined
+    sandbox       full
     max steps     50  [user /u/config.toml]
     max repeats   8  [default]
     connect       15 s  [default]

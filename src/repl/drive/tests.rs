@@ -1,6 +1,6 @@
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked, Driven, answer, unattended};
+use super::{Asked, COMMENT, Driven, Said, answer, unattended};
 use crate::agent::Answer;
 use crate::repl::editor::Line;
 use crate::repl::signals::Signal::{self, HangUp, Interrupt, Terminate};
@@ -23,10 +23,27 @@ fn only_a_clear_yes_is_a_yes() {
         ("y\ny", no("y\ny")),
         ("use make instead", no("use make instead")),
     ] {
-        assert_eq!(answer(Line::Text(text.into())), expected, "{text}");
+        let said = answer(Line::Text(text.into()), true, false);
+        assert_eq!(said, Said::Answer(expected), "{text}");
     }
-    assert_eq!(answer(Line::Interrupted), Answer::No(None));
-    assert_eq!(answer(Line::Eof), Answer::No(None));
+    for line in [Line::Interrupted, Line::Eof] {
+        for (always, comment) in [(true, false), (false, false), (false, true)] {
+            assert_eq!(answer(line.clone(), always, comment), Said::Answer(Answer::No(None)));
+        }
+    }
+}
+
+#[test]
+fn a_comment_and_an_always_that_is_none_are_asked_for_again() {
+    let text = |text: &str| Line::Text(text.into());
+    let no = |text: &str| Said::Answer(Answer::No(Some(text.into())));
+    assert_eq!(answer(text("c"), true, false), Said::Again(COMMENT));
+    assert_eq!(answer(text("c use make"), true, false), no("use make"));
+    for comment in ["y", "a", "use make"] {
+        assert_eq!(answer(text(comment), true, true), no(comment), "a comment is no answer");
+    }
+    assert_eq!(answer(text(""), true, true), Said::Answer(Answer::No(None)));
+    assert!(matches!(answer(text("a"), false, false), Said::Again(again) if again != COMMENT));
 }
 
 /// Whether each signal drops the work, and how it ends if none does.

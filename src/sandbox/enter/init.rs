@@ -76,6 +76,8 @@ fn die_of(signal: Signal) -> u8 {
 fn serve(order: &Order, mut writer: PipeWriter) -> Result<(), Fault> {
     // Without it the old one stays.
     let _ = mounts::put_proc();
+    // The network is shared with the commands before.
+    let unsent_before = unsent();
     let Some(command) = sys::fork().map_err(failed("start a process"))? else {
         // Only what went wrong comes back.
         let fault = start(order);
@@ -85,7 +87,7 @@ fn serve(order: &Order, mut writer: PipeWriter) -> Result<(), Fault> {
     let_go();
     let mut last = wait_for(command)?;
     last.others = any_left();
-    if asked_the_network() {
+    if unsent() > unsent_before {
         report(&order.report, "network");
     }
     writer.write_all(&last.to_bytes()).map_err(failed("write a pipe"))?;
@@ -133,18 +135,18 @@ fn let_go() {
     }
 }
 
-/// Whether something was to be sent that no route led to: the only thing a network without devices
+/// How often something was to be sent that no route led to: the only thing a network without devices
 /// counts.
-fn asked_the_network() -> bool {
+fn unsent() -> u64 {
     let old = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
     let new = fs::read_to_string("/proc/net/snmp6").unwrap_or_default();
     let mut lines = old.lines().filter(|line| line.starts_with("Ip:"));
     let names = lines.next().unwrap_or_default().split_whitespace();
     let values = lines.next().unwrap_or_default().split_whitespace();
-    let mut counters = names.zip(values);
-    let old = counters.any(|(name, value)| name == "OutNoRoutes" && value != "0");
-    let value = |line: &str| line.strip_prefix("Ip6OutNoRoutes").map(|rest| rest.trim() != "0");
-    old || new.lines().find_map(value).unwrap_or(false)
+    let old = names.zip(values).find(|(name, _)| *name == "OutNoRoutes");
+    let new = new.lines().find_map(|line| line.strip_prefix("Ip6OutNoRoutes"));
+    let number = |text: &str| text.trim().parse::<u64>().unwrap_or(0);
+    old.map_or(0, |(_, value)| number(value)) + new.map_or(0, number)
 }
 
 /// Whether an init can be started, and what it lacks.

@@ -1,24 +1,21 @@
 //! The namespaces: users, mounts, processes, network, IPC.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 use rustix::process::{WaitOptions, getegid, geteuid, waitpid};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{UnshareFlags, move_into_link_name_space};
 
 use super::{Fault, failed, sys};
 
-/// Leaves the namespaces of the parent; the next process that is started is the init of a new one.
-/// The user stays who they are. The superuser brings all users along, so that files of others in the
-/// workspace can still be worked on.
-pub(super) fn enter() -> Result<(), Fault> {
-    let what = UnshareFlags::NEWUSER
-        | UnshareFlags::NEWNS
-        | UnshareFlags::NEWNET
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWPID;
+/// Makes the namespaces that all commands share, users and network, and goes into them. The user
+/// stays who they are. The superuser brings all users along, so that files of others in the workspace
+/// can still be worked on.
+pub(super) fn make() -> Result<Vec<OwnedFd>, Fault> {
+    let what = UnshareFlags::NEWUSER | UnshareFlags::NEWNET;
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     if user == 0 {
         share_users(|| sys::unshare(what))?;
@@ -34,7 +31,26 @@ pub(super) fn enter() -> Result<(), Fault> {
     // No further ones inside: they would give the command more of the kernel to attack. A
     // precaution, and a setting that old kernels lack.
     let _ = fs::write("/proc/sys/user/max_user_namespaces", "0");
-    loopback_up().map_err(failed("start the loopback network"))
+    loopback_up().map_err(failed("start the loopback network"))?;
+    let open = |kind| Ok(File::open(format!("/proc/self/ns/{kind}"))?.into());
+    let open = ["user", "net"].into_iter().map(open).collect::<io::Result<_>>();
+    open.map_err(failed("open namespaces"))
+}
+
+/// Goes into namespaces that were made before.
+pub(super) fn join(shared: &[OwnedFd]) -> Result<(), Fault> {
+    let join = |file: &OwnedFd| move_into_link_name_space(file.as_fd(), None);
+    if shared.is_empty() {
+        return Err("the namespaces are missing".to_owned());
+    }
+    shared.iter().try_for_each(join).map_err(failed("go into the namespaces"))
+}
+
+/// Leaves the mounts, IPC and processes of the parent; the next process that is started is the init
+/// of the new ones.
+pub(super) fn enter() -> Result<(), Fault> {
+    let what = UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWPID;
+    sys::unshare(what).map_err(failed("make namespaces"))
 }
 
 /// Only a process that stayed outside may bring in more than one user: a copy of this one.

@@ -4,7 +4,7 @@
 //! and reaches an ignored folder that was named. A pattern without a slash is about file names in
 //! any folder; with one it is about paths from the start.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{Error, ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -17,6 +17,8 @@ pub(in crate::tools) struct Scope {
     pub(in crate::tools) start: Resolved,
     /// It was named by the model, in the path or the pattern.
     pub(in crate::tools) named: bool,
+    /// The folder that the model gave as such, apart from the pattern.
+    pub(in crate::tools) given: Option<PathBuf>,
     /// Which files are meant.
     pub(in crate::tools) pattern: Pattern,
 }
@@ -66,13 +68,14 @@ pub(in crate::tools) fn scope(
     let literal = if except { 0 } else { literal.min(parts.len() - 1) };
     let (folders, rest) = parts.split_at(literal);
     let prefix = prefix(&text, folders);
+    let folder = path.is_some().then(|| base.real.clone());
     let start = match prefix {
         Some(prefix) => below(workspace, &base, path.is_some(), &prefix)?,
         None => base,
     };
     let set = compile(&rest.join("/")).map_err(|error| explain(given, &error))?;
     let pattern = Pattern { set, by_name: !text.contains('/'), except };
-    Ok(Scope { start, named: path.is_some() || literal > 0, pattern })
+    Ok(Scope { start, named: path.is_some() || literal > 0, given: folder, pattern })
 }
 
 /// The characters that make a part of a pattern more than a name.

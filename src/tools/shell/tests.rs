@@ -60,7 +60,11 @@ impl Bench {
         let task = self.runtime.spawn_blocking(move || {
             let output_dir = root.join("outputs");
             body(&ToolContext {
-                workspace: &Workspace { root, extra: Vec::new() },
+                workspace: &Workspace {
+                    root,
+                    extra: Vec::new(),
+                    rules: crate::policy::rules::PathRules::default(),
+                },
                 session_id: "",
                 call_id: "call_1",
                 known: &BTreeMap::new(),

@@ -89,7 +89,14 @@ pub(super) fn look(look: &Look<'_>) -> (Index, Result<i128, Blind>) {
 impl Looking<'_> {
     fn walk(&self, until: Until<'_>) -> Index {
         let root = self.look.root;
-        let walk = Walk { start: root, workspace: root, named: true, every_link: true, until };
+        let walk = Walk {
+            start: root,
+            workspace: root,
+            named: true,
+            closed: None,
+            every_link: true,
+            until,
+        };
         let visit = |found: &mut Vec<(String, Seen)>, file: walk::Found| {
             found.extend(self.visit(&file.path));
         };

@@ -72,7 +72,11 @@ impl Tree {
     /// Runs a tool with arguments as a model gives them.
     pub(in crate::tools) fn run<T: Tool>(&self, args: serde_json::Value) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let workspace = Workspace { root: self.root.clone(), extra: Vec::new() };
+        let workspace = Workspace {
+            root: self.root.clone(),
+            extra: Vec::new(),
+            rules: crate::policy::rules::PathRules::default(),
+        };
         let context = ToolContext {
             workspace: &workspace,
             session_id: "",
@@ -97,6 +101,7 @@ impl Tree {
             start: &start,
             workspace: &self.root,
             named,
+            closed: None,
             every_link: false,
             until: Until::new(&self.cancel),
         };
@@ -330,6 +335,7 @@ fn what_cannot_be_read_is_counted() {
         start: &gone,
         workspace: &tree.root,
         named: true,
+        closed: None,
         every_link: false,
         until: Until::new(&tree.cancel),
     };
@@ -346,6 +352,7 @@ fn a_cancelled_walk_stops() {
         start: &tree.root,
         workspace: &tree.root,
         named: false,
+        closed: None,
         every_link: false,
         until: Until::new(&tree.cancel),
     };
@@ -364,8 +371,14 @@ fn a_cancelled_walk_stops() {
 fn a_late_walk_stops_and_says_so() {
     let tree = Tree::new(&[("a", ""), ("b/c", "")]);
     let until = Until { cancel: &tree.cancel, deadline: Instant::now() };
-    let walk =
-        Walk { start: &tree.root, workspace: &tree.root, named: false, every_link: false, until };
+    let walk = Walk {
+        start: &tree.root,
+        workspace: &tree.root,
+        named: false,
+        closed: None,
+        every_link: false,
+        until,
+    };
     let (counts, left_out) = super::walk(&walk, || 0, |count, _| *count += 1);
     assert_eq!(counts.iter().sum::<i32>(), 0);
     assert_eq!(left_out.note().unwrap(), "[Left out: all after the first 60 seconds.]");
@@ -378,6 +391,7 @@ fn a_panic_ends_the_walk_and_reaches_the_caller() {
         start: &tree.root,
         workspace: &tree.root,
         named: false,
+        closed: None,
         every_link: false,
         until: Until::new(&tree.cancel),
     };

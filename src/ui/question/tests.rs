@@ -15,13 +15,19 @@ fn a_command_is_shown_whole_and_escaped() {
         subject: format!("echo ok\u{1b}[2K\rrm -rf x\u{202e}\n{} end", "long ".repeat(12)),
         diff: None,
         cwd: "/work/a\nb".into(),
+        reason: "mode ask asks before this".into(),
+        model_says: Some("it is safe\n? Allow\u{1b}[2J".into()),
+        always: vec!["always keeps: shell(x)".into()],
     };
-    insta::assert_snapshot!(drawn(&ask), @r"
+    insta::assert_snapshot!(drawn(&ask), @r#"
     ? Allow shell
       │ echo ok\u{1b}[2K\rrm -rf x\u{202e}
       │ long long long long long long long long long long long long  end
       in /work/a\nb
-    ");
+      asked because mode ask asks before this
+      the model says: "it is safe\n? Allow\u{1b}[2J"
+      always keeps: shell(x)
+    "#);
 }
 
 #[test]
@@ -30,7 +36,7 @@ fn a_change_is_shown_as_a_diff() {
         tool: "edit".into(),
         subject: "src/main.rs".into(),
         diff: Some("@@ -3,2 +3,2 @@\n-old\n+new\n same\n".into()),
-        cwd: String::new(),
+        ..Ask::default()
     };
     insta::assert_snapshot!(drawn(&ask), @r"
     ? Allow edit

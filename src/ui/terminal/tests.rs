@@ -180,8 +180,8 @@ fn endings_errors_and_questions() {
     screen.ask(&question::Ask {
         tool: "shell".into(),
         subject: "make\nmake install".into(),
-        diff: None,
         cwd: "/work".into(),
+        ..question::Ask::default()
     });
     insta::assert_snapshot!(shown(screen, &[]), @r"
     interrupted: the shell command was stopped

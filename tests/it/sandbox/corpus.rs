@@ -93,9 +93,15 @@ impl Drop for Outside {
     }
 }
 
-fn victim() -> Child {
+fn victim(root: &Path) -> Child {
     let mut sleep = Command::new("sleep");
-    sleep.arg("98765").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Known by its folder alone: other tests have such a process too.
+    sleep
+        .arg("98765")
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     sleep.spawn().expect("a process")
 }
 
@@ -106,7 +112,7 @@ impl Outside {
         let heard = Arc::new(AtomicUsize::new(0));
         let abstract_name = root.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
         let (port, port6, udp) = listen(&heard, &root, &abstract_name);
-        let victim = victim();
+        let victim = victim(&root);
         let text = |path: &str| root.join(path).to_str().expect("UTF-8").to_owned();
         let vars = vec![
             ("GIT_CEILING_DIRECTORIES", text("")),
@@ -216,7 +222,7 @@ impl Outside {
     /// The same after a command that ran free, with the victim brought back.
     fn revive(&mut self) {
         if self.victim.try_wait().expect("a process").is_some() {
-            self.victim = victim();
+            self.victim = victim(&self.root);
             let id = self.victim.id().to_string();
             self.vars.retain(|(name, _)| *name != "VICTIM");
             self.vars.push(("VICTIM", id));
@@ -233,7 +239,7 @@ fn look_into(path: &Path, seen: &mut BTreeMap<PathBuf, String>) {
     let what = if meta.is_dir() {
         "a folder".to_owned()
     } else if meta.is_symlink() {
-        format!("a link to {:?}", fs::read_link(path).unwrap_or_default())
+        format!("a link to {}", fs::read_link(path).unwrap_or_default().display())
     } else if meta.is_file() {
         format!("{:?}, {} links", content(path), meta.nlink())
     } else {

@@ -203,6 +203,11 @@ impl Env {
 
     /// One headless turn in which everything is permitted.
     pub fn turn(&self, prompt: &str) -> Output {
+        self.run(&["--permission-mode", "auto", "-p", prompt])
+    }
+
+    /// Likewise, and commands run outside of the sandbox.
+    pub fn turn_free(&self, prompt: &str) -> Output {
         self.run(&["--permission-mode", "full", "-p", prompt])
     }
 
