@@ -38,6 +38,7 @@ const USER_KEYS: &[&str] = &[
     "provider",
     "api_key_env",
     "permission_mode",
+    "history",
     "timeouts",
     "retry",
     "providers",
@@ -83,6 +84,19 @@ pub struct File {
     pub ignored: Vec<String>,
 }
 
+/// Where typed messages are remembered for later sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum History {
+    /// In one file for all projects.
+    #[default]
+    User,
+    /// In one file for each.
+    Project,
+    /// Nowhere.
+    Off,
+}
+
 /// What a file can say. Field names are its keys.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -98,6 +112,7 @@ pub struct Values {
     /// The name of the environment variable that holds the key.
     pub api_key_env: Option<String>,
     pub permission_mode: Option<Mode>,
+    pub history: Option<History>,
     /// `[permissions]`, with the lines of its rules.
     #[serde(skip)]
     pub permissions: Vec<Written>,

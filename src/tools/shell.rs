@@ -119,7 +119,7 @@ fn run(args: &Args, context: &ToolContext<'_>) -> Outcome {
         confinement: context.sandbox,
     };
     let room = RESULT_BYTES - STATUS_BYTES;
-    let mut output = HeadTail::new(room, context.output_dir, context.call_id);
+    let mut output = HeadTail::new(room, context.output_dir, context.call_id).masked(context.masks);
     let mut sink = |bytes: &[u8]| output.push(bytes);
     let running = process::run(&spec, context.cancel, &mut sink);
     let (ended, moved) = context.runtime.block_on(keep::watch(context.sandbox, running));
