@@ -67,6 +67,7 @@ fn search(workspace: &Workspace, pattern: &str) -> String {
         journal: &NoJournal,
         output_dir: &workspace.root,
         hidden_env: &[],
+        masks: &xsh::mask::Masks::default(),
         sandbox: None,
         jobs: &xsh::jobs::Jobs::default(),
         runtime: runtime.handle(),

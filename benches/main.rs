@@ -17,13 +17,14 @@ mod headless;
 mod idle;
 mod prompt;
 mod resume;
+mod sandbox;
 mod sessions;
 mod soak;
 mod steps;
 mod support;
 mod version;
 
-const CLAIMS: [(&str, fn()); 11] = [
+const CLAIMS: [(&str, fn()); 12] = [
     ("version", version::run),
     ("prompt", prompt::run),
     ("headless", headless::run),
@@ -32,6 +33,7 @@ const CLAIMS: [(&str, fn()); 11] = [
     ("resume", resume::run),
     ("sessions", sessions::run),
     ("soak", soak::run),
+    ("sandbox", sandbox::run),
     ("grep", grep::run),
     ("answer", answer::run),
     ("binary", binary::run),

@@ -8,6 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
 use xsh::client::profile::GENERIC;
 use xsh::event::{
     AssistantMessage, Author, Compaction, CompactionKind, Ending, Event, FileSeen, Header, Record,
@@ -41,8 +42,8 @@ pub(crate) fn run() {
 
 /// Reads the session as far as its next request.
 fn open(path: &Path) -> usize {
-    let mut state =
-        resume::open(path, &GENERIC, None).unwrap_or_else(|_| panic!("unreadable")).session.state;
+    let opened = resume::open(path, &GENERIC, None, &CancellationToken::new());
+    let mut state = opened.unwrap_or_else(|_| panic!("unreadable")).session.state;
     state.set_reader(&GENERIC, Speaker { provider: "deepseek".to_owned(), model: "m".to_owned() });
     state.encoded().all().len()
 }
@@ -96,6 +97,7 @@ impl Writer {
             cwd: cwd.to_owned(),
             xsh: "0.1.0".to_owned(),
             forked_from: None,
+            mark: None,
         };
         serde_json::to_writer(&mut self.out, &header).unwrap();
         self.out.write_all(b"\n").unwrap();

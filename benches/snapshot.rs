@@ -86,6 +86,7 @@ fn command(watch: &Mutex<Watch>, root: &Path, run: impl FnOnce()) -> Duration {
         journal: &NoJournal,
         output_dir: root,
         hidden_env: &[],
+        masks: &xsh::mask::Masks::default(),
         sandbox: None,
         jobs: &xsh::jobs::Jobs::default(),
         runtime: runtime.handle(),

@@ -27,11 +27,12 @@ use crate::error::Error;
 use crate::event::{Compaction, Event, SystemPrompt, Trigger};
 use crate::jobs::Jobs;
 use crate::mask::Masks;
-use crate::policy::Mode;
 use crate::policy::offer::Offer;
 use crate::policy::rules::Rules;
+use crate::policy::{Mode, Strength};
 use crate::sandbox::{Confinement, Sandbox};
-use crate::session::log::LogError;
+use crate::session::log::{self, LogError};
+use crate::session::origin::{self, Origin};
 use crate::session::state::estimate;
 use crate::session::store::Store;
 use crate::session::{Session, resume};
@@ -249,24 +250,40 @@ impl Agent {
     }
 
     /// `/resume [ID]`: closes this session and goes on with another; none = the latest other one.
-    pub fn resume_session(&mut self, id: Option<&str>) -> Result<(), Error> {
+    /// Reading a long log takes its time, and ends soon after `cancel`.
+    pub async fn resume_session(
+        &mut self,
+        id: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
         self.settle()?;
-        let path = self.store.find(id, Some(&self.session.header.id))?;
-        if self.session.path().is_some_and(|own| same_file(&own, &path)) {
-            return Err(Error::usage("this session is open already", ""));
-        }
-        let resumed = resume::open(&path, &self.profile, self.store.refuge())?;
-        let recorded = &resumed.session.header.cwd;
-        if self.store.home(&path, recorded, &self.workspace.root) != self.workspace.root {
-            return Err(Error::usage("this session belongs to another folder", recorded)
-                .help(format!("xsh --resume {}", resumed.session.header.id)));
-        }
+        let (store, profile, root) =
+            (self.store.clone(), self.profile, self.workspace.root.clone());
+        let (own, stop) = (self.session(), cancel.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            let path = store.find(id.as_deref(), Some(&own.0))?;
+            if own.1.is_some_and(|own| same_file(&own, &path)) {
+                return Err(Error::usage("this session is open already", ""));
+            }
+            let header = log::read_header(&path).map_err(|error| resume::cannot_resume(&error))?;
+            if store.home(&path, &header.cwd, &root) != root {
+                return Err(Error::usage("this session belongs to another folder", header.cwd)
+                    .help(format!("xsh --resume {}", header.id)));
+            }
+            if store.origin(&path, &header) == Origin::Foreign {
+                return Err(Error::usage(format!("{} was not written here", header.id), "")
+                    .help(origin::advice(&header.id)));
+            }
+            resume::open(&path, &profile, store.refuge(), &stop)
+        });
+        let resumed = opened.await.map_err(|error| Error::failed("cannot resume", error))??;
         let turns = resumed.session.state.turn;
         for warning in resumed.warnings {
             self.show(Update::Warning(warning));
         }
         self.take_session(resumed.session);
         self.opened(Some(turns));
+        self.finish_rewind();
         let last = self.session.state.model.as_ref();
         let last = last
             .filter(|last| (&last.provider, &last.model) != (&self.mind.provider, &self.mind.name));
@@ -318,6 +335,13 @@ impl Agent {
         for warning in built.warnings {
             self.show(Update::Warning(warning));
         }
+        let strength = &self.options.sandbox.strength;
+        if *strength != Strength::Full {
+            self.show(Update::Warning(format!(
+                "the sandbox of commands is {}",
+                strength.describe()
+            )));
+        }
         self.show(Update::SessionOpened(SessionOpened {
             id: self.session.header.id.clone(),
             path: self.session.path().map(|path| path.display().to_string()),
@@ -326,6 +350,7 @@ impl Agent {
             model: self.mind.name.clone(),
             tools: self.registry.names().into_iter().map(str::to_owned).collect(),
             permission_mode: self.options.mode.name().to_owned(),
+            sandbox: strength.name().to_owned(),
             instructions: built.sources,
             resumed_turns,
             scripted: self.options.scripted,
@@ -337,7 +362,8 @@ impl Agent {
         if self.prompt_is_fresh {
             return Ok(());
         }
-        let content = (self.build_prompt)(&self.mind.name).text;
+        let mut content = (self.build_prompt)(&self.mind.name).text;
+        self.options.masks.apply_to(&mut content);
         if content != self.session.state.system {
             self.session.propose(Event::SystemPrompt(SystemPrompt { content }))?;
         }

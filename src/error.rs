@@ -60,6 +60,11 @@ impl Error {
         Self { exit: Exit::Usage, ..Self::failed(what, why) }
     }
 
+    /// The user did not want to wait for it (exit 130).
+    pub fn interrupted() -> Self {
+        Self { exit: Exit::Interrupted, ..Self::failed("interrupted", "") }
+    }
+
     /// The same error with its next step.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

@@ -33,6 +33,9 @@ pub struct Header {
     /// The session that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
+    /// Tells this user's own sessions from those that came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// An event with its place in the log.
@@ -67,8 +70,10 @@ pub enum Event {
     Permission(Permission),
     /// A file is about to change, written before it does; or a command has changed it.
     FileChange(FileChange),
-    /// The session went back to an earlier point.
+    /// The session goes back to an earlier point; written before any file is put back.
     Rewind(Rewind),
+    /// The files of the rewind before it have been put back.
+    RewindFinished(RewindFinished),
     /// A turn ended.
     TurnFinished(TurnFinished),
     /// A kind from a newer version, by its name.
@@ -331,6 +336,32 @@ pub struct Restored {
     /// Unix permission bits that are put back, or [`LINK_MODE`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// SHA-256 of what it takes the place of; empty where there was nothing. Tells a rewind that is
+    /// finished later what is still to be done, and what is somebody else's by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+    /// The mode of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode_was: Option<u32>,
+}
+
+/// See [`Event::RewindFinished`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewindFinished {
+    /// Files that hold the content from before the point.
+    pub restored: u64,
+    /// Files that were left as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftAlone>,
+}
+
+/// A file that a rewind did not put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftAlone {
+    /// Absolute.
+    pub path: String,
+    /// The reason, in words.
+    pub why: String,
 }
 
 /// How a turn ended.
@@ -403,6 +434,7 @@ impl Record {
             Event::Permission(body) => line(self, kind, body),
             Event::FileChange(body) => line(self, kind, body),
             Event::Rewind(body) => line(self, kind, body),
+            Event::RewindFinished(body) => line(self, kind, body),
             Event::TurnFinished(body) => line(self, kind, body),
             Event::Unknown(_) => line(self, kind, serde_json::Map::new()),
         }
@@ -423,6 +455,7 @@ impl Event {
             Self::Permission(_) => "permission",
             Self::FileChange(_) => "file_change",
             Self::Rewind(_) => "rewind",
+            Self::RewindFinished(_) => "rewind_finished",
             Self::TurnFinished(_) => "turn_finished",
             Self::Unknown(kind) => kind,
         }

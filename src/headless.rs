@@ -1,10 +1,11 @@
 //! `-p`: one turn, the answer on stdout, everything else on stderr.
 
-use std::io::{IsTerminal, Read};
+use std::io::{ErrorKind, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -20,7 +21,13 @@ const MAX_STDIN: u64 = 4 << 20;
 /// How long, after a signal, the output may take for what is already there.
 const OUTPUT_WITHIN: Duration = Duration::from_millis(500);
 /// How long an open stdin may send nothing before the run goes on without it.
-const STDIN_WITHIN: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+const STDIN_WITHIN: Duration = Duration::from_secs(3);
+/// After so long without anything new from a stdin that has sent something, the user is told.
+const STDIN_TOLD: Duration = Duration::from_secs(3);
+/// After so long again the run goes on with what came.
+const STDIN_IDLE: Duration = Duration::from_mins(10);
+/// Bytes that are read from stdin at once.
+const PIECE: usize = 64 << 10;
 
 /// The prompt of a headless run, with a piped stdin added as context. The second value is a warning.
 /// Whoever writes to stdin may take any time: a signal ends the waiting.
@@ -29,9 +36,7 @@ pub async fn prompt(args: &Args, signals: &mut Signals) -> Result<(String, Optio
     let read = tokio::task::spawn_blocking(move || read_prompt(&args));
     tokio::select! {
         read = read => read.map_err(|error| Error::failed("cannot read stdin", error))?,
-        _ = signals.next() => {
-            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
-        }
+        _ = signals.next() => Err(Error::interrupted()),
     }
 }
 
@@ -66,35 +71,68 @@ enum Piped {
 }
 
 fn piped_context() -> Result<Piped, Error> {
-    let stdin = std::io::stdin();
-    let ready = {
-        let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-        poll(&mut fds, Some(&STDIN_WITHIN))
-    };
-    match ready {
-        Ok(0) => Ok(Piped::Silent),
-        // What cannot be polled is told by reading it; a closed stdin is an empty one.
-        Ok(_) | Err(_) => read_stdin().map(|(text, warning)| Piped::Text(text, warning)),
+    if is_ready(STDIN_WITHIN) {
+        read_stdin().map(|(text, warning)| Piped::Text(text, warning))
+    } else {
+        Ok(Piped::Silent)
     }
 }
 
+/// Whether there is something to read, or the end, within so long. What cannot be polled is told by
+/// reading it; a closed stdin is an empty one.
+fn is_ready(within: Duration) -> bool {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+    let within = Timespec::try_from(within).ok();
+    !matches!(poll(&mut fds, within.as_ref()), Ok(0))
+}
+
+/// Reads to the end. One that has begun to send may take its time, like the output of a long build,
+/// but not for ever: `tail -f` never ends.
 fn read_stdin() -> Result<(String, Option<String>), Error> {
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes);
-    if let Err(error) = read {
-        // Closed before the program began.
-        if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) {
-            return Ok((String::new(), None));
+    let mut told = false;
+    let mut piece = vec![0; PIECE];
+    let mut stdin = std::io::stdin().lock();
+    let mut idle = false;
+    while bytes.len() as u64 <= MAX_STDIN {
+        if !is_ready(STDIN_TOLD) {
+            if !told && !std::io::stdin().is_terminal() {
+                told = true;
+                out::print_warning("stdin is still open; waiting for its end (Ctrl-C stops)");
+            }
+            idle = !is_ready(STDIN_IDLE);
+            if idle {
+                break;
+            }
         }
-        return Err(Error::usage("cannot read stdin", error));
+        match stdin.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend(piece.iter().take(count)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Closed before the program began.
+            Err(error) if error.raw_os_error() == Some(Errno::BADF.raw_os_error()) => break,
+            Err(error) => return Err(Error::usage("cannot read stdin", error)),
+        }
     }
+    Ok(text_of(bytes, idle))
+}
+
+/// The text, and what is to be said of it.
+fn text_of(mut bytes: Vec<u8>, idle: bool) -> (String, Option<String>) {
     let cut = bytes.len() as u64 > MAX_STDIN;
     bytes.truncate(usize::try_from(MAX_STDIN).unwrap_or(usize::MAX));
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if cut {
         text.push_str("\n[cut: stdin is longer than 4 MiB]");
+        return (text, Some("stdin is longer than 4 MiB; the rest is left out".to_owned()));
     }
-    Ok((text, cut.then(|| "stdin is longer than 4 MiB; the rest is left out".to_owned())))
+    if idle {
+        text.push_str("\n[cut: stdin was silent for 10 minutes]");
+        let warning = "stdin was silent for 10 minutes; going on with what came";
+        return (text, Some(warning.to_owned()));
+    }
+    (text, None)
 }
 
 /// Some time after a signal: then nothing is waited for any more.

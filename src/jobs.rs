@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
+use crate::mask::Masks;
 use crate::process::{self, CommandSpec, Ended};
 use crate::sandbox::{Confinement, keep};
 use crate::tools::collect::{Collected, HeadTail};
@@ -73,6 +74,8 @@ pub struct Launch<'a> {
     pub folder: &'a Path,
     /// Variables that it must not see.
     pub hidden_env: &'a [String],
+    /// What must not be kept of its output.
+    pub masks: &'a Masks,
     /// The box it runs in; none if it is free.
     pub confinement: Option<&'a Confinement>,
     /// Where its whole output is kept.
@@ -161,12 +164,13 @@ impl Drop for Jobs {
 impl Job {
     fn new(number: u32, launch: &Launch<'_>) -> Self {
         let stem = format!("job-{number}");
+        let output = HeadTail::growing(launch.output_bytes, launch.output_dir, &stem);
         Self {
             number,
             command: launch.command.to_owned(),
             confinement: launch.confinement.cloned(),
             started: Instant::now(),
-            output: Mutex::new(HeadTail::growing(launch.output_bytes, launch.output_dir, &stem)),
+            output: Mutex::new(output.masked(launch.masks)),
             end: watch::Sender::new(None),
             stop: CancellationToken::new(),
             cancel: CancellationToken::new(),

@@ -1,14 +1,17 @@
 //! What a command line leads to: a plain command, one headless turn, the demo, or the REPL.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction, ToolsAction};
 use crate::client::discover;
 use crate::commands::{doctor, generate, models, sessions, tools};
+use crate::config::file::History;
 use crate::config::project::Trust;
 use crate::config::{Config, instructions, load};
 use crate::demo;
@@ -18,12 +21,11 @@ use crate::error::{Error, Exit};
 use crate::headless;
 use crate::policy::{Mode, Strength};
 use crate::repl::editor::{Editor, EditorOptions};
-use crate::repl::lists::SessionLine;
-use crate::repl::pick::{Picked, pick};
+use crate::repl::pick::{Picked, confirm, pick};
 use crate::repl::signals::Signals;
 use crate::repl::trust;
 use crate::repl::{self, Shell};
-use crate::session::store::Store;
+use crate::session::origin;
 use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
 use crate::ui::json::{self, Format, Json};
@@ -36,11 +38,10 @@ use crate::update::Update;
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
 /// Columns where the terminal does not tell.
 const USUAL_WIDTH: usize = 80;
-/// Sessions that `/sessions` lists.
-const SESSIONS_SHOWN: usize = 20;
 
 /// Does what the command line says; errors are told here.
 pub fn run(args: &Args) -> Exit {
+    hide_environment();
     let done = match &args.command {
         Some(command) => self::command(command, args),
         None => with_runtime(converse(args)),
@@ -56,6 +57,13 @@ pub fn run(args: &Args) -> Exit {
     })
 }
 
+/// Keeps other processes of the user, commands of the model among them, from reading the keys in
+/// `/proc/PID/environ`. Best effort: root may read everything.
+fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 /// Runs a future on this thread; tools run on threads of their own.
 fn with_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -63,6 +71,9 @@ fn with_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit,
         .build()
         .map_err(|error| Error::failed("cannot start", error))?;
     let done = runtime.block_on(work);
+    // A tool that has not ended by now is cut off, wherever it waits; that it panics there is of no
+    // interest to anybody.
+    std::panic::set_hook(Box::new(|_| {}));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     done
 }
@@ -74,7 +85,8 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
             let text = match action {
                 Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
                 Some(SessionsAction::Search { words }) => {
-                    sessions::search(&store, *all, &words.join(" "))
+                    let (words, stop) = (words.join(" "), CancellationToken::new());
+                    sessions::search(&store, *all, &words, sessions::MOST, &stop)
                 }
                 Some(SessionsAction::List) | None => sessions::list(&store, *all),
             };
@@ -169,6 +181,7 @@ async fn converse(args: &Args) -> Result<Exit, Error> {
 /// One turn, with the answer on stdout.
 async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
+    accept_named(&mut start)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
     start.warn_untrusted();
@@ -181,6 +194,16 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
         screen.show(Update::Warning(ended));
     }
     done
+}
+
+/// Without anybody to ask: a session that somebody else wrote is gone on with only where it was named.
+fn accept_named(start: &mut Start) -> Result<(), Error> {
+    let Some(id) = start.foreign.take() else { return Ok(()) };
+    if matches!(start.args.resume, Some(Some(_))) {
+        start.warnings.push(origin::WARNING.to_owned());
+        return Ok(());
+    }
+    Err(Error::usage(format!("cannot go on with {id}"), origin::WARNING).help(origin::advice(&id)))
 }
 
 fn headless_screen(args: &Args) -> Result<Handle, Error> {
@@ -205,6 +228,7 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
     let mut args = args.clone();
     args.work.directory = Some(folder);
     let mut start = start::prepare(&args)?;
+    accept_named(&mut start)?;
     // The script is part of the program; without a sandbox nobody could be asked about it.
     let confined = start.world.strength == Strength::Full;
     start.config.permission_mode.value = if confined { Mode::Auto } else { Mode::Full };
@@ -221,7 +245,10 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
     let screen = person_screen(args, &start.config)?;
-    let (mut editor, rich) = editor(args, &start.config)?;
+    let (mut editor, rich) = editor(args, &start)?;
+    if !accept(&mut start, &screen, &mut editor, &mut signals).await {
+        return Ok(Exit::Done);
+    }
     if start.world.trust == Trust::Unasked && io::stdin().is_terminal() {
         decide_trust(&mut start, &screen, &mut editor).await?;
     } else {
@@ -229,10 +256,10 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     }
     let ways = choice::find(&start).await;
     let (ask, questions) = mpsc::unbounded_channel();
-    let sessions = session_lister(start.store.clone());
+    let store = start.store.clone();
     if ways.choices.is_empty() || !rich {
         choice::take_usual(&mut start, &ways);
-    } else if !choose(&mut start, &ways, &screen, &mut editor).await? {
+    } else if !choose(&mut start, &ways, &screen, &mut editor, &mut signals).await? {
         return Ok(Exit::Interrupted);
     }
     let (mut agent, mut desk) = open(start, wires(&screen, Some(ask)), &mut signals).await?;
@@ -240,19 +267,49 @@ async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
         Prompt::Text(text) => Some(text),
         Prompt::None | Prompt::Stdin => None,
     };
-    let mut shell = Shell { questions, screen, editor, signals, sessions };
+    let mut shell = Shell { questions, screen, editor, signals, store };
     let exit = repl::run(&mut agent, &mut desk, &mut shell, first).await;
     if let Some(ended) = agent.close().await {
         shell.screen.show(Update::Note(ended));
     }
-    Ok(exit)
+    shell.screen.flush().await;
+    shell.screen.fault().map_or(Ok(exit), |error| Err(out::cannot_write(error)))
+}
+
+/// Where typed messages are remembered.
+fn history_file(start: &Start) -> Option<PathBuf> {
+    let folder = start.config.state_dir.as_ref()?;
+    match start.config.history {
+        History::User => Some(folder.join("history")),
+        History::Project => Some(folder.join("histories").join(start.store.refuge()?.file_name()?)),
+        History::Off => None,
+    }
+}
+
+/// The user says whether to go on with a session that somebody else wrote. False: no.
+async fn accept(
+    start: &mut Start,
+    screen: &Handle,
+    editor: &mut Editor,
+    signals: &mut Signals,
+) -> bool {
+    let Some(id) = start.foreign.take() else { return true };
+    screen.show(Update::Warning(origin::WARNING.to_owned()));
+    screen.show(Update::Note(format!("`xsh sessions show {id}` shows it.")));
+    let prompt = format!("go on with {id}? y yes, Enter no > ");
+    tokio::select! {
+        yes = confirm(screen, editor, &prompt) => yes,
+        _ = signals.next() => false,
+    }
 }
 
 /// The line editor, and whether it has a terminal to itself.
-fn editor(args: &Args, config: &Config) -> Result<(Editor, bool), Error> {
+fn editor(args: &Args, start: &Start) -> Result<(Editor, bool), Error> {
+    let config = &start.config;
     let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(config);
     let editor = Editor::start(EditorOptions {
-        history: config.state_dir.as_ref().map(|dir| dir.join("history")),
+        history: history_file(start),
+        masks: config.masks.clone(),
         rich,
         color: colors(args, config),
         root: config.workspace.clone(),
@@ -282,7 +339,7 @@ async fn ask_trust(args: &Args) -> Result<Exit, Error> {
             .map(|()| Exit::Done);
     }
     let screen = person_screen(args, &start.config)?;
-    let (mut editor, _) = editor(args, &start.config)?;
+    let (mut editor, _) = editor(args, &start)?;
     decide_trust(&mut start, &screen, &mut editor).await?;
     for warning in start.warnings.drain(..) {
         screen.show(Update::Warning(warning));
@@ -297,10 +354,13 @@ async fn choose(
     ways: &Ways,
     screen: &Handle,
     editor: &mut Editor,
+    signals: &mut Signals,
 ) -> Result<bool, Error> {
-    let Picked::One { index, keep } = pick(screen, editor, &ways.choices).await else {
-        return Ok(false);
+    let picked = tokio::select! {
+        picked = pick(screen, editor, &ways.choices) => picked,
+        _ = signals.next() => Picked::Quit,
     };
+    let Picked::One { index, keep } = picked else { return Ok(false) };
     choice::take(start, ways, index)?;
     if let Some(text) = keep.then(|| choice::keep(&start.config)).transpose()? {
         start.notes.push(text);
@@ -313,9 +373,7 @@ async fn open(start: Start, wires: Wires, signals: &mut Signals) -> Result<(Agen
     let opened = tokio::task::spawn_blocking(move || start::agent(start, wires));
     tokio::select! {
         opened = opened => opened.map_err(|error| Error::failed("cannot start", error))?,
-        _ = signals.next() => {
-            Err(Error { exit: Exit::Interrupted, ..Error::failed("interrupted", "") })
-        }
+        _ = signals.next() => Err(Error::interrupted()),
     }
 }
 
@@ -324,16 +382,6 @@ fn wires(
     questions: Option<mpsc::UnboundedSender<crate::agent::Question>>,
 ) -> Wires {
     Wires { updates: screen.updates(), questions }
-}
-
-fn session_lister(store: Store) -> repl::ListSessions {
-    Box::new(move || {
-        Ok(store.list(false, SESSIONS_SHOWN).sessions.into_iter().map(session_line).collect())
-    })
-}
-
-fn session_line(listed: crate::session::store::Listed) -> SessionLine {
-    SessionLine { id: listed.id, when: listed.created_at, title: listed.title }
 }
 
 fn person_screen(args: &Args, config: &Config) -> Result<Handle, Error> {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
     Agent, BuildPrompt, BuiltPrompt, KeepRules, Mind, Options, Question, Window, Windows,
@@ -29,6 +30,7 @@ use crate::policy::rules::{Ground, PathRules, Rules};
 use crate::process;
 use crate::prompt::{self, Parts};
 use crate::sandbox::Sandbox;
+use crate::session::origin;
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
 use crate::tools::custom::{self, Folder, Owner};
@@ -48,6 +50,8 @@ pub struct Start {
     pub store: Store,
     /// The log to go on with.
     pub resume: Option<PathBuf>,
+    /// Its id, where somebody else wrote it: it must not be gone on with unasked.
+    pub foreign: Option<String>,
     /// The user's rules.
     pub rules: Rules,
     /// What confines commands on this machine.
@@ -61,7 +65,7 @@ pub struct Start {
 /// Loads the configuration and finds the session that is asked for.
 pub fn prepare(args: &Args) -> Result<Start, Error> {
     let mut args = args.clone();
-    let sandbox = process::probe_sandbox();
+    let mut sandbox = process::probe_sandbox();
     let mut world = world(&args, &sandbox)?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
@@ -70,6 +74,7 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
         (None, false) => None,
         (id, _) => Some(store.find(id.as_ref().and_then(|id| id.as_deref()), None)?),
     };
+    let mut foreign = None;
     if let Some(path) = &wanted {
         let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
         let home = store.home(path, &header.cwd, &config.workspace);
@@ -84,11 +89,27 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             warnings.push(format!("working in the session's folder: {}", home.display()));
         }
     }
+    sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
+    if sandbox.strength != world.strength {
+        world.strength = sandbox.strength.clone();
+        config = resolve(&args, &world)?;
+    }
+    if let Some(path) = &wanted {
+        let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
+        match store.origin(path, &header) {
+            origin::Origin::Own => {}
+            origin::Origin::Unknown => warnings.push(
+                "nothing shows who wrote this session: your xsh has written none here yet"
+                    .to_owned(),
+            ),
+            origin::Origin::Foreign => foreign = Some(header.id),
+        }
+    }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
     let rules = rules(&config)?;
     let (resume, notes) = (wanted, Vec::new());
-    Ok(Start { config, world, args, store, resume, rules, sandbox, warnings, notes })
+    Ok(Start { config, world, args, store, resume, foreign, rules, sandbox, warnings, notes })
 }
 
 /// What surrounds the run, with how well commands can be confined in it.
@@ -146,6 +167,7 @@ pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
         agent.restore_effort(Some(effort));
     }
     agent.opened(resumed);
+    agent.finish_rewind();
     if start.config.window.is_some_and(|window| window.origin == Origin::Discovered) {
         agent.warn_if_little();
     }
@@ -292,7 +314,7 @@ fn open_session(
     let Some(path) = &start.resume else {
         return Ok((start.store.create(&start.config.workspace, profile), None));
     };
-    let resumed = resume::open(path, profile, start.store.refuge())?;
+    let resumed = resume::open(path, profile, start.store.refuge(), &CancellationToken::new())?;
     for warning in resumed.warnings {
         let _ = wires.updates.send(Update::Warning(warning));
     }

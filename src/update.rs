@@ -94,6 +94,8 @@ pub struct SessionOpened {
     pub tools: Vec<String>,
     /// The permission mode's name.
     pub permission_mode: String,
+    /// How well commands are confined: `full`, `partial` or `none`.
+    pub sandbox: String,
     /// Instruction files that were read into the system prompt.
     pub instructions: Vec<String>,
     /// For a resumed session, how many turns it holds.

@@ -1,12 +1,18 @@
 //! `/undo`, `/rewind` and `/fork`: going back in a session, or on from an earlier point in another.
 
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+
 use super::{Agent, log_error};
 use crate::error::Error;
-use crate::event::{Event, Rewind};
-use crate::session::rewind::{self, FilePlan};
+use crate::event::{Event, LeftAlone, Rewind, RewindFinished};
+use crate::session::rewind::{self, FilePlan, Place};
 use crate::session::{fork, resume};
 use crate::tools::snapshot::MAX_FILE;
 use crate::tools::text::size;
+use crate::turn::log_failed;
+use crate::update::Update;
 
 /// What goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,18 +46,48 @@ impl Agent {
         let plan = match scope {
             Scope::Conversation => FilePlan::default(),
             Scope::Both | Scope::Files => {
-                rewind::plan(&self.session.state, to_seq, &self.workspace, blobs.as_deref())
+                rewind::plan(&self.session.state, to_seq, self.place(blobs.as_deref()))
             }
         };
         let conversation = scope != Scope::Files;
-        let event = Rewind { to_seq, conversation, files: plan.restore.clone() };
+        let event = Rewind { to_seq, conversation, files: plan.restore };
         self.session.propose(Event::Rewind(event)).map_err(|error| log_error(&error))?;
-        let failed = rewind::restore(&self.session.header.id, &plan.restore, blobs.as_deref());
-        let restored = plan.restore.len() - failed.len();
-        let left = [plan.leave, failed].concat();
+        let done = self.put_back(plan.leave);
         let unwatched = &self.session.state.unwatched;
         let unwatched = unwatched.iter().filter(|seq| **seq >= to_seq).count();
-        Ok(report(scope, &said, &Files { restored, left, unwatched }))
+        Ok(report(scope, &said, &done, unwatched))
+    }
+
+    /// Puts the files back of a rewind that a killed run left half done. Tells what came of it.
+    pub fn finish_rewind(&mut self) {
+        if self.session.state.putting_back.is_empty() {
+            return;
+        }
+        let done = self.put_back(Vec::new());
+        let restored = put_back(done.restored);
+        let what = "a rewind was interrupted while it put files back; it is finished now";
+        let left = done.left.iter().map(left_alone);
+        let lines: Vec<String> = [format!("{what}: {restored}")].into_iter().chain(left).collect();
+        self.show(Update::Warning(lines.join("\n")));
+    }
+
+    /// Puts back what the last event in the log says, and records that it is done.
+    fn put_back(&mut self, leave: Vec<LeftAlone>) -> RewindFinished {
+        let files = self.session.state.putting_back.clone();
+        if files.is_empty() {
+            return RewindFinished { restored: 0, left: leave };
+        }
+        let blobs = self.blob_folder();
+        let mut done = rewind::restore(&files, self.place(blobs.as_deref()));
+        done.left.splice(0..0, leave);
+        if let Err(error) = self.session.record(Event::RewindFinished(done.clone())) {
+            self.show(Update::Warning(log_failed(&error)));
+        }
+        done
+    }
+
+    fn place<'a>(&'a self, blobs: Option<&'a Path>) -> Place<'a> {
+        Place { session_id: &self.session.header.id, blobs, workspace: &self.workspace }
     }
 
     /// `/fork [NUMBER]`: goes on in a new session, from before that message or from here.
@@ -64,8 +100,9 @@ impl Agent {
         let Some(path) = self.session.path().filter(|path| path.exists()) else {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
-        let (copy, old) = fork::copy(&path, end)?;
-        let resumed = resume::open(&copy, &self.profile, self.store.refuge())?;
+        let (copy, old) = fork::copy(&path, end, self.store.refuge())?;
+        let resumed =
+            resume::open(&copy, &self.profile, self.store.refuge(), &CancellationToken::new())?;
         self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))
@@ -94,32 +131,33 @@ impl Agent {
     }
 }
 
-/// What came of the files.
-struct Files {
-    restored: usize,
-    /// Path and reason.
-    left: Vec<(String, String)>,
-    /// Commands whose changes cannot be undone.
-    unwatched: usize,
-}
-
-fn report(scope: Scope, said: &str, files: &Files) -> String {
+fn report(scope: Scope, said: &str, files: &RewindFinished, unwatched: usize) -> String {
     let point = match scope {
         Scope::Files => format!("files as before \"{said}\""),
         Scope::Both | Scope::Conversation => format!("back before \"{said}\""),
     };
-    let done = match (scope, files.restored) {
-        (Scope::Conversation, _) => "files stay as they are".to_owned(),
-        (_, 0) => "no file had to be put back".to_owned(),
-        (_, 1) => "1 file put back".to_owned(),
-        (_, more) => format!("{more} files put back"),
+    let done = match scope {
+        Scope::Conversation => "files stay as they are".to_owned(),
+        Scope::Both | Scope::Files => put_back(files.restored),
     };
     let mut lines = vec![format!("{point}; {done}")];
-    lines.extend(files.left.iter().map(|(path, why)| format!("left alone: {path}: {why}")));
+    lines.extend(files.left.iter().map(left_alone));
     if scope != Scope::Conversation {
-        lines.push(coverage(files.unwatched));
+        lines.push(coverage(unwatched));
     }
     lines.join("\n")
+}
+
+fn put_back(files: u64) -> String {
+    match files {
+        0 => "no file had to be put back".to_owned(),
+        1 => "1 file put back".to_owned(),
+        more => format!("{more} files put back"),
+    }
+}
+
+fn left_alone(file: &LeftAlone) -> String {
+    format!("left alone: {}: {}", file.path, file.why)
 }
 
 /// Which changes are put back and which are not.
@@ -140,36 +178,40 @@ mod tests {
 
     #[test]
     fn what_came_of_it_is_said() {
-        let left = || vec![("/a".to_owned(), "it is too large".to_owned())];
+        let left = || vec![LeftAlone { path: "/a".into(), why: "it is too large".into() }];
         let covered = "\nchanges by commands are put back too, except in ignored folders and in \
                        files over 4.0 MiB";
-        for (scope, files, expected) in [
+        for (scope, files, unwatched, expected) in [
             (
                 Scope::Both,
-                Files { restored: 2, left: left(), unwatched: 0 },
+                RewindFinished { restored: 2, left: left() },
+                0,
                 format!(
                     "back before \"x\"; 2 files put back\nleft alone: /a: it is too large{covered}"
                 ),
             ),
             (
                 Scope::Both,
-                Files { restored: 0, left: Vec::new(), unwatched: 0 },
+                RewindFinished { restored: 0, left: Vec::new() },
+                0,
                 format!("back before \"x\"; no file had to be put back{covered}"),
             ),
             (
                 Scope::Files,
-                Files { restored: 1, left: Vec::new(), unwatched: 1 },
+                RewindFinished { restored: 1, left: Vec::new() },
+                1,
                 "files as before \"x\"; 1 file put back\nwhat 1 command changed was not \
                  all kept, and is not all put back"
                     .to_owned(),
             ),
             (
                 Scope::Conversation,
-                Files { restored: 0, left: Vec::new(), unwatched: 2 },
+                RewindFinished { restored: 0, left: Vec::new() },
+                2,
                 "back before \"x\"; files stay as they are".to_owned(),
             ),
         ] {
-            assert_eq!(report(scope, "x", &files), expected);
+            assert_eq!(report(scope, "x", &files, unwatched), expected);
         }
     }
 }

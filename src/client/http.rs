@@ -18,7 +18,7 @@ use super::decode::{Decoder, Options};
 use super::sse::Flow;
 use super::think::ThinkTags;
 use super::{Failure, Model, Pending, Request};
-use crate::mask::Masks;
+use crate::mask::{Masks, Stream};
 use crate::message::{Delta, Reply};
 use crate::session::clock;
 
@@ -58,19 +58,21 @@ pub struct Endpoint {
 /// A file that every request and answer is written to, secrets masked.
 pub struct WireLog {
     file: std::fs::File,
-    masks: Masks,
+    masks: Stream,
 }
 
 impl WireLog {
     /// A log in an open file.
     pub fn new(file: std::fs::File, masks: Masks) -> Self {
-        Self { file, masks }
+        Self { file, masks: Stream::new(masks) }
     }
 
     fn write(&mut self, what: &str, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
+        // What may be the beginning of a secret stands in the next line.
+        let bytes = self.masks.push(bytes);
+        let text = String::from_utf8_lossy(&bytes);
         // A debug log that cannot be written must not stop the work it describes.
-        let _ = writeln!(self.file, "{what} {}", self.masks.apply(&text));
+        let _ = writeln!(self.file, "{what} {text}");
     }
 }
 

@@ -3,22 +3,25 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use tokio_util::sync::CancellationToken;
+
 use super::models::tokens;
 use crate::error::Error;
 use crate::event::{Author, Compaction, Event, Record, TurnFinished};
+use crate::session::origin::Origin;
 use crate::session::search::Query;
 use crate::session::store::{Listed, Listing, Store};
 use crate::session::{log, resume};
 use crate::ui::{figures::count, sanitize};
 
 /// Sessions in a list at most.
-const MOST: usize = 50;
+pub const MOST: usize = 50;
 /// Lines of a tool result in a conversation.
 const RESULT_LINES: usize = 8;
 
 /// The newest sessions, one line each.
 pub fn list(store: &Store, all: bool) -> String {
-    let Listing { sessions, unreadable, older } = store.list(all, MOST);
+    let Listing { sessions, unreadable, older } = store.list(all, MOST, &CancellationToken::new());
     let mut text = String::new();
     if sessions.is_empty() && unreadable == 0 {
         let hint =
@@ -40,22 +43,34 @@ pub fn list(store: &Store, all: bool) -> String {
     text
 }
 
-/// The sessions that hold the words, the newest first, with where they do.
-pub fn search(store: &Store, all: bool, words: &str) -> String {
-    let found = Query::new(words).map(|query| store.search(&query, all, MOST)).unwrap_or_default();
+/// The sessions that hold the words, the newest first and at most `most`, with where they do; those
+/// found before `stop`.
+pub fn search(
+    store: &Store,
+    all: bool,
+    words: &str,
+    most: usize,
+    stop: &CancellationToken,
+) -> String {
+    let query = Query::new(words);
+    let found = query.map(|query| store.search(&query, all, most + 1, stop)).unwrap_or_default();
     if found.is_empty() {
         let hint = if all { "" } else { "; --all searches those of other folders too" };
         return format!("no session holds {words}{hint}\n");
     }
     let mut text = String::new();
-    for (session, places) in &found {
-        let place = if all { format!("  {}", session.cwd) } else { String::new() };
+    for (session, places) in found.iter().take(most) {
+        let place = if all { format!("  {}", sanitize::line(&session.cwd)) } else { String::new() };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}{place}", line(session));
-        let _ = places.places.iter().try_for_each(|place| writeln!(text, "    {place}"));
+        let shown = places.places.iter().map(|place| sanitize::line(place));
+        let _ = shown.into_iter().try_for_each(|place| writeln!(text, "    {place}"));
         if places.total > places.places.len() {
             let _ = writeln!(text, "    ({} more places)", places.total - places.places.len());
         }
+    }
+    if found.len() > most {
+        let _ = writeln!(text, "(there are more; only the newest {most} are shown)");
     }
     text
 }
@@ -64,13 +79,14 @@ pub fn search(store: &Store, all: bool, words: &str) -> String {
 pub fn line(session: &Listed) -> String {
     let title: String = sanitize::line(&session.title).chars().take(60).collect();
     let size = session.size.div_ceil(1024);
-    format!("{}  {:>6} KB  {title}", sanitize::line(&session.id), size)
+    let mark = if session.origin == Origin::Foreign { "  [not written here]" } else { "" };
+    format!("{}  {:>6} KB  {title}{mark}", sanitize::line(&session.id), size)
 }
 
 /// The conversation of one session, as text.
 pub fn show(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
-    let read = log::read(path, |record| event(&mut text, &record));
+    let read = log::read(path, &CancellationToken::new(), |record| event(&mut text, &record));
     let (header, damage, _) = read.map_err(|error| resume::cannot_resume(&error))?;
     let mut page = format!("session {} · {} · {}\n", header.id, header.created_at, header.cwd);
     if let Some(warning) = damage.warning() {
@@ -123,6 +139,7 @@ fn event(text: &mut String, record: &Record) {
         | Event::ToolStarted(_)
         | Event::Permission(_)
         | Event::FileChange(_)
+        | Event::RewindFinished(_)
         | Event::Unknown(_) => Ok(()),
     };
 }

@@ -38,7 +38,7 @@ pub const PROJECT_KEYS: &[&str] =
 pub const TRUSTED_KEYS: &[&str] = &["base_url", "provider", "permission_mode", "timeouts", "retry"];
 
 /// What only the user's file may set.
-const USER_KEYS: &[&str] = &["api_key_env", "providers", "models"];
+const USER_KEYS: &[&str] = &["api_key_env", "history", "providers", "models"];
 
 /// Never a setting in any project, but plausible there: named and left out like [`USER_KEYS`],
 /// because a hostile file must neither work nor keep xsh from starting.
@@ -81,6 +81,19 @@ pub struct File {
     pub asks: Vec<(String, String)>,
 }
 
+/// Where typed messages are remembered for later sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum History {
+    /// In one file for all projects.
+    #[default]
+    User,
+    /// In one file for each.
+    Project,
+    /// Nowhere.
+    Off,
+}
+
 /// What a file can say. Field names are its keys.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -96,6 +109,7 @@ pub struct Values {
     /// The name of the environment variable that holds the key.
     pub api_key_env: Option<String>,
     pub permission_mode: Option<Mode>,
+    pub history: Option<History>,
     /// `[permissions]`, with the lines of its rules.
     #[serde(skip)]
     pub permissions: Vec<Written>,

@@ -22,6 +22,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use self::file::History;
 use crate::client::profile::models::Price;
 use crate::client::profile::{Effort, Profile};
 use crate::error::Error;
@@ -185,6 +186,8 @@ pub struct Config {
     pub ollama_host: Option<String>,
     /// Environment variables that child processes must not see.
     pub hidden_env: Vec<String>,
+    /// Where typed messages are remembered.
+    pub history: History,
     /// Their values, to be masked wherever text is stored or shown.
     pub masks: Masks,
     /// What the user should be told at start.

@@ -187,9 +187,8 @@ fn config(
         state_dir: env.state_dir(),
         term: env.get("TERM").unwrap_or_default(),
         ollama_host: env.get("OLLAMA_HOST").and_then(|value| endpoint::ollama_url(&value)),
-        masks: Masks::new(
-            hidden_env.iter().filter_map(|name| Some((name.clone(), env.get(name)?))),
-        ),
+        history: sources.user.and_then(|file| file.values.history).unwrap_or_default(),
+        masks: masks(sources, env, &hidden_env),
         hidden_env,
         warnings: warnings(world, &target.warnings),
         endpoint: target.endpoint,
@@ -380,6 +379,9 @@ fn color(sources: &Sources<'_>) -> Setting<bool> {
         .unwrap_or(Setting::new(true, Origin::Default))
 }
 
+/// Parts of the names of headers whose values are secret.
+const SECRET_HEADERS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "password"];
+
 /// The variables that hold keys. `GITHUB_TOKEN` is also the user's own for git and gh, so it is
 /// hidden only while it is the key in use.
 fn hidden_env(sources: &Sources<'_>, endpoint: Option<&Endpoint>) -> Vec<String> {
@@ -397,6 +399,23 @@ fn hidden_env(sources: &Sources<'_>, endpoint: Option<&Endpoint>) -> Vec<String>
     names.sort();
     names.dedup();
     names
+}
+
+/// The keys in the environment, and what looks like one among the headers of the user's own.
+fn masks(sources: &Sources<'_>, env: &Environment, hidden_env: &[String]) -> Masks {
+    let keys = hidden_env.iter().filter_map(|name| Some((name.clone(), env.get(name)?)));
+    let providers = sources.user.iter().flat_map(|file| file.values.providers.values());
+    let headers = providers.flat_map(|provider| &provider.headers);
+    let secret = headers.filter(|(name, _)| {
+        let name = name.to_lowercase();
+        SECRET_HEADERS.iter().any(|part| name.contains(part))
+    });
+    let secret = secret.flat_map(|(name, value)| {
+        // `Bearer KEY`: the key alone must not be shown either.
+        let words = value.split_whitespace().map(str::to_owned);
+        words.chain([value.clone()]).map(move |value| (name.clone(), value))
+    });
+    Masks::new(keys.chain(secret))
 }
 
 fn warnings(world: &World, more: &[String]) -> Vec<String> {

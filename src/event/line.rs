@@ -92,6 +92,7 @@ fn event<'de, D: Deserializer<'de>>(kind: &str, rest: D) -> Result<Event, D::Err
         "permission" => Event::Permission(Deserialize::deserialize(rest)?),
         "file_change" => Event::FileChange(Deserialize::deserialize(rest)?),
         "rewind" => Event::Rewind(Deserialize::deserialize(rest)?),
+        "rewind_finished" => Event::RewindFinished(Deserialize::deserialize(rest)?),
         "turn_finished" => Event::TurnFinished(Deserialize::deserialize(rest)?),
         other => {
             let _: IgnoredAny = Deserialize::deserialize(rest)?;

@@ -18,8 +18,8 @@ pub enum Command {
     New,
     /// Go on with another session; none = the latest other one.
     Resume(Option<String>),
-    /// List the sessions.
-    Sessions,
+    /// List the sessions, or those that hold these words.
+    Sessions(Option<String>),
     /// Replace old history by a summary, with this focus.
     Compact(Option<String>),
     /// Show what fills the context window.
@@ -72,7 +72,7 @@ pub const TABLE: &[Entry] = &[
     entry("/help", &["/?"], "", "list the commands and keys", |_| Command::Help),
     entry("/new", &[], "", "begin a new session", |_| Command::New),
     entry("/resume", &[], "[ID]", "go on with another session", Command::Resume),
-    entry("/sessions", &[], "", "list the sessions of this workspace", |_| Command::Sessions),
+    entry("/sessions", &[], "[WORDS]", "list the sessions, or search them", Command::Sessions),
     entry("/compact", &[], "[FOCUS]", "replace old messages by a summary", Command::Compact),
     entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
     entry("/model", &[], "[NAME|NUMBER]", "list the models, or switch", Command::Model),

@@ -24,6 +24,7 @@ use super::complete::complete;
 use super::keys::{Handler, Keys, goes_on};
 use super::tty::{Quiet, Tty};
 use crate::error::Error;
+use crate::mask::Masks;
 use crate::ui::sanitize;
 use crate::ui::style::{Palette, Style};
 
@@ -48,6 +49,8 @@ pub enum Line {
 pub struct EditorOptions {
     /// The file of earlier messages; made with its folder when first needed.
     pub history: Option<PathBuf>,
+    /// A message that holds one of these is not remembered.
+    pub masks: Masks,
     /// Keys can be read one by one and the cursor moved: a terminal, and not a dumb one.
     pub rich: bool,
     /// Colours are wanted.
@@ -208,7 +211,8 @@ impl Reader {
 
     fn remember(&mut self, text: &str) {
         let Some(editor) = self.editor.as_mut() else { return };
-        if text.len() > HISTORY_BYTES || text.trim().is_empty() {
+        let too_long = text.len() > HISTORY_BYTES;
+        if too_long || text.trim().is_empty() || self.options.masks.hit(text) {
             return;
         }
         let added = editor.add_history_entry(text).unwrap_or(false);

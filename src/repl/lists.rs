@@ -4,31 +4,29 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::agent::ContextReport;
 use crate::desk::{Listing, Offer};
+use crate::session::origin::Origin;
+use crate::session::store;
 use crate::ui::figures::tokens;
 use crate::ui::sanitize;
 
-/// A session in the list of `/sessions`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionLine {
-    /// Its id.
-    pub id: String,
-    /// When it was last used, for the reader.
-    pub when: String,
-    /// What it is about: the beginning of its first message.
-    pub title: String,
-}
-
 /// The text of `/sessions`; the current one is marked.
-pub(super) fn sessions(sessions: &[SessionLine], current: &str) -> String {
+pub(super) fn sessions(listing: &store::Listing, current: &str) -> String {
+    let sessions = &listing.sessions;
     if sessions.is_empty() {
         return "No sessions are saved in this workspace.".to_owned();
     }
-    let lines = sessions.iter().map(|session| {
+    let line = |session: &store::Listed| {
         let mark = if session.id == current { '*' } else { ' ' };
-        let title = sanitize::line(&session.title);
-        format!("{mark} {}  {}  {title}", session.id, session.when)
-    });
-    lines.collect::<Vec<_>>().join("\n")
+        let (id, title) = (sanitize::line(&session.id), sanitize::line(&session.title));
+        let foreign = if session.origin == Origin::Foreign { "  [not written here]" } else { "" };
+        format!("{mark} {id}  {}  {title}{foreign}", sanitize::line(&session.created_at))
+    };
+    let older = match listing.older {
+        0 => None,
+        1 => Some("(1 older session not shown)".to_owned()),
+        more => Some(format!("({more} older sessions not shown)")),
+    };
+    sessions.iter().map(line).chain(older).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of `/rewind`.

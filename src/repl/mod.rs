@@ -11,6 +11,7 @@ mod keys;
 pub mod lists;
 mod model;
 pub mod pick;
+mod sessions;
 pub mod signals;
 pub mod trust;
 pub mod tty;
@@ -21,16 +22,13 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Question};
 use crate::desk::Desk;
 use crate::error::{Error, Exit};
+use crate::session::store::Store;
 use crate::ui::Handle;
 use crate::update::Update;
 use commands::Command;
 use drive::{Driven, drive};
 use editor::{Editor, Line};
-use lists::SessionLine;
 use signals::{Signal, Signals};
-
-/// Finds the sessions of this workspace, newest first.
-pub type ListSessions = Box<dyn Fn() -> Result<Vec<SessionLine>, Error>>;
 
 /// What the loop works with, beside the agent.
 pub struct Shell {
@@ -43,7 +41,7 @@ pub struct Shell {
     /// Ctrl-C and the requests to end.
     pub signals: Signals,
     /// For `/sessions`.
-    pub sessions: ListSessions,
+    pub store: Store,
 }
 
 /// Runs until the user quits. `first` is sent as if it had been typed. The result is how the
@@ -149,6 +147,16 @@ async fn message(
             let work = agent.compact(focus.as_deref(), &cancel);
             driven(drive(shell, &cancel, work).await, shell, |shell, said| note(shell, &said))
         }
+        Ok(Command::Resume(id)) => {
+            let cancel = CancellationToken::new();
+            let work = agent.resume_session(id, &cancel);
+            driven(drive(shell, &cancel, work).await, shell, |_, ()| ())
+        }
+        Ok(Command::Sessions(words)) => {
+            let cancel = CancellationToken::new();
+            let work = sessions::look(shell.store.clone(), agent.session().0, words, &cancel);
+            driven(drive(shell, &cancel, work).await, shell, |shell, said| note(shell, &said))
+        }
         Ok(Command::Model(name)) => {
             let done = match name {
                 Some(name) => model::switch(agent, desk, shell, &name).await,
@@ -157,7 +165,7 @@ async fn message(
             driven(done, shell, |shell, said| note(shell, &said))
         }
         Ok(command) => {
-            match execute(agent, shell, &command) {
+            match execute(agent, &command) {
                 Ok(said) if said.is_empty() => {}
                 Ok(said) => note(shell, &said),
                 Err(error) => shell.screen.error(error),
@@ -193,15 +201,10 @@ fn driven<T>(
 }
 
 /// The commands that are done at once. Says what to show.
-fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String, Error> {
+fn execute(agent: &mut Agent, command: &Command) -> Result<String, Error> {
     match command {
         Command::Help => Ok(commands::help()),
         Command::New => agent.new_session().map(|()| String::new()),
-        Command::Resume(id) => agent.resume_session(id.as_deref()).map(|()| String::new()),
-        Command::Sessions => {
-            let found = (shell.sessions)()?;
-            Ok(lists::sessions(&found, &agent.session().0))
-        }
         Command::Context => Ok(lists::context(&agent.context())),
         Command::Effort(level) => model::effort(agent, level.as_deref()),
         Command::Permissions(None) => Ok(agent.permissions()),
@@ -217,7 +220,11 @@ fn execute(agent: &mut Agent, shell: &Shell, command: &Command) -> Result<String
         }
         Command::Fork(None) => agent.fork(None),
         Command::Fork(Some(to)) => agent.fork(Some(commands::number(to)?)),
-        Command::Compact(_) | Command::Model(_) | Command::Quit => Ok(String::new()),
+        Command::Compact(_)
+        | Command::Model(_)
+        | Command::Resume(_)
+        | Command::Sessions(_)
+        | Command::Quit => Ok(String::new()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The question at the first start: which of several providers.
+//! The questions at a start: which of several providers, and whether to go on with a session.
 
 use super::editor::{Editor, Line};
 use crate::config::Choice;
@@ -32,6 +32,15 @@ pub async fn pick(screen: &Handle, editor: &mut Editor, choices: &[Choice]) -> P
             return picked;
         }
     }
+}
+
+/// A question whose answer is no unless it is clearly a yes.
+pub async fn confirm(screen: &Handle, editor: &mut Editor, prompt: &str) -> bool {
+    screen.pause().await;
+    editor.ask_answer(prompt);
+    let line = editor.line().await;
+    screen.resume();
+    matches!(line, Line::Text(text) if ["y", "yes"].contains(&text.trim().to_lowercase().as_str()))
 }
 
 fn list(choices: &[Choice]) -> String {

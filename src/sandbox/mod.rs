@@ -114,15 +114,19 @@ impl Sandbox {
         Self { means: Some(means), strength, shared: Arc::new(shared) }
     }
 
+    /// The same for these writable folders: nothing is confined that may write everywhere.
+    #[must_use]
+    pub fn with(self, mut roots: impl Iterator<Item = impl AsRef<Path>>) -> Self {
+        if roots.any(|root| root.as_ref().parent().is_none()) {
+            return Self::none("commands may write everywhere: the workspace is /");
+        }
+        self
+    }
+
     /// The box for commands of one session; none where there is none.
     pub fn around(&self, roots: Vec<PathBuf>, tmp: PathBuf) -> Option<Confinement> {
         let means = self.means?;
-        (!roots.iter().any(|root| root.parent().is_none())).then(|| Confinement {
-            means,
-            roots,
-            tmp,
-            shared: Arc::clone(&self.shared),
-        })
+        Some(Confinement { means, roots, tmp, shared: Arc::clone(&self.shared) })
     }
 }
 
@@ -191,7 +195,7 @@ mod tests {
     #[test]
     fn a_box_around_everything_is_none() {
         let all = Sandbox::told("namespaces", Vec::new());
-        assert!(all.around(vec!["/".into()], "/x".into()).is_none());
-        assert!(all.around(vec!["/a".into()], "/x".into()).is_some());
+        assert_eq!(all.clone().with(["/a", "/"].iter()).strength.name(), "none");
+        assert_eq!(all.with(["/a", "/b"].iter()).strength.name(), "full");
     }
 }

@@ -3,7 +3,9 @@
 //! Durations are measured elsewhere, with the monotonic clock; wall time only labels events. Order
 //! is the position in the log, never a time.
 
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read};
 
 use jiff::Timestamp;
 
@@ -21,6 +23,13 @@ pub fn now() -> String {
 pub fn session_id() -> String {
     let time = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     format!("{time}-{:06x}", random() & 0x00ff_ffff)
+}
+
+/// Random bytes for secrets, from the operating system.
+pub fn secret<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A random number; not for secrets.

@@ -1,24 +1,29 @@
 //! What a killed process leaves half made, and its removal by the next one.
 //!
 //! A change of a user's file goes through a temporary file beside it, and the log announces the
-//! change before that file is made. So the end of the log of a session that was killed says where
-//! one may lie: in the folder of a change whose call has no result, or of a file that was being put
-//! back. Its name holds the session's id,
-//! so that nobody else's file is ever taken for it.
+//! change before that file is made. Nothing else is logged until that file is gone again: a call that
+//! writes is a barrier. So the last whole event of a session that was killed, and a few before it, say
+//! where one may lie: in the folder of a change whose call has no result, or of a file that was being
+//! put back. Its name holds the session's id, so that nobody else's file is ever taken for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::{blobs, lock};
+use memchr::memchr_iter;
+
+use super::{blobs, lock, store};
 use crate::event::{Event, Record};
 
 /// What the names of temporary files end with.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// How much of a log's end is looked at. Behind the announcement of a change there is little.
+/// How much of a log's end is looked at, or more where the last event is longer: a rewind names all
+/// its files.
 const TAIL: u64 = 64 << 10;
+/// An event longer than this is no announcement.
+const MOST: u64 = 64 << 20;
 
 /// What the names of a session's temporary files begin with.
 pub fn temporary_prefix(session_id: &str) -> String {
@@ -29,8 +34,10 @@ pub fn temporary_prefix(session_id: &str) -> String {
 /// Best effort: what cannot be removed is harmless.
 pub(super) fn remove(log: &Path, session_id: &str) {
     let prefix = temporary_prefix(session_id);
-    for path in unfinished_changes(log) {
-        remove_files(path.parent(), |name| {
+    let changes = unfinished_changes(log);
+    let folders: BTreeSet<&Path> = changes.iter().filter_map(|path| path.parent()).collect();
+    for folder in folders {
+        remove_files(Some(folder), |name| {
             name.starts_with(&prefix) && name.ends_with(TEMPORARY_SUFFIX)
         });
     }
@@ -47,6 +54,26 @@ pub(super) fn remove_if_abandoned(log: &Path, session_id: &str) {
     }
     if let Ok(_lock) = lock::Lock::acquire(log) {
         remove(log, session_id);
+    }
+}
+
+/// Removes what is left of sessions that were killed while their file was made: a lock without a
+/// session, and a session without a whole first line.
+pub(super) fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+        let log = path.with_extension("jsonl");
+        let is_file = log.symlink_metadata().map(|meta| meta.is_file());
+        if !is_lock || is_file.is_ok_and(|is_file| !is_file || !store::is_half_made(&log)) {
+            continue;
+        }
+        // Whoever makes a session has locked it before.
+        if let Ok(_lock) = lock::Lock::acquire(&log)
+            && store::is_half_made(&log)
+        {
+            let _ = fs::remove_file(&log);
+        }
     }
 }
 
@@ -79,13 +106,20 @@ fn unfinished_changes(log: &Path) -> Vec<PathBuf> {
     put_back
 }
 
+/// The end of a log, with at least its last whole line.
 fn tail(log: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(log)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-    let mut bytes = Vec::new();
-    file.take(TAIL).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let mut take = TAIL;
+    loop {
+        file.seek(SeekFrom::Start(length.saturating_sub(take)))?;
+        let mut bytes = Vec::new();
+        Read::by_ref(&mut file).take(take).read_to_end(&mut bytes)?;
+        if take >= length.min(MOST) || memchr_iter(b'\n', &bytes).count() > 1 {
+            return Ok(bytes);
+        }
+        take *= 4;
+    }
 }
 
 #[cfg(test)]

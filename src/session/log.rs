@@ -7,23 +7,25 @@
 //! program's own.
 
 mod lines;
+mod reading;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use lines::MAX_LINE;
+pub(super) use reading::open_to_read;
+pub use reading::{Damage, read, read_header};
 use rustix::io::Errno;
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 
 use super::lock::{Lock, LockError};
-use super::{rescue, store};
+use super::{origin, rescue, store};
 use crate::event::{FORMAT_VERSION, Header, Record};
 
-/// Positions grow by one from line to line. One that leaps further than this is damage: believed,
-/// it would make everything behind it look old.
-const MAX_LEAP: u64 = 1 << 20;
+/// Bytes of the file's end that are compared when it was written by somebody else.
+const END: u64 = 512;
 
 /// Why a log could not be written or read.
 #[derive(Debug, Error)]
@@ -88,11 +90,19 @@ pub enum Change {
         /// Bytes there should be.
         expected: u64,
     },
+    /// It has its length, but does not end with what was written last.
+    #[error("was overwritten by another program")]
+    Overwritten,
 }
 
 impl LogError {
     pub(super) fn is_removal(&self) -> bool {
         matches!(self, Self::Changed { how: Change::Removed, .. })
+    }
+
+    /// What was written is not in the file any more.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Self::Changed { how: Change::Overwritten, .. })
     }
 
     pub(super) fn io(path: &Path, source: io::Error) -> Self {
@@ -110,11 +120,22 @@ pub enum Log {
         path: PathBuf,
         /// Its first line.
         header: Header,
-        /// The entry to be in the user's list of workspaces.
-        index: Option<PathBuf>,
+        /// The folder of the user's that takes this workspace's sessions where it is gone itself.
+        refuge: Option<PathBuf>,
     },
     /// An open file.
     Open(LogFile),
+}
+
+/// How the file was left by the last write, so that a change by somebody else shows also where the
+/// length stays. Reading the file again for every event would be too dear: a change in its middle
+/// shows only when it is read back.
+#[derive(Debug, Default)]
+struct End {
+    /// When its content changed last, in seconds and nanoseconds.
+    modified: (i64, i64),
+    /// Its last bytes.
+    bytes: Vec<u8>,
 }
 
 /// An open log file.
@@ -123,6 +144,7 @@ pub struct LogFile {
     pub(super) file: File,
     /// Length up to the last whole line; a failed write is cut back to it.
     pub(super) len: u64,
+    end: End,
     /// A write failed in the middle of a line, and the rest of it is still there.
     torn: bool,
     lock: Lock,
@@ -132,15 +154,15 @@ impl Log {
     /// Appends one event: a single `write`, in the page cache when this returns.
     pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
         let line = record.to_line()?;
-        if let Self::Planned { path, header, index } = self {
+        if let Self::Planned { path, header, refuge } = self {
             if rescue::is_homeless(path, header) {
                 return Err(LogError::Changed { path: path.clone(), how: Change::Homeless });
             }
-            let file = LogFile::create(path, header)?;
+            let file = LogFile::create(path, header, refuge.as_deref())?;
             store::tidy_latest(path);
             store::note_latest(path, &header.id);
-            if let Some(index) = index {
-                store::note_workspace(index, &header.cwd);
+            if let Some(refuge) = refuge {
+                store::note_workspace(refuge, &header.cwd);
             }
             *self = Self::Open(file);
         }
@@ -170,14 +192,19 @@ impl Log {
 
 impl LogFile {
     /// Makes the file with its header line, in folders that only this user can enter.
-    pub(super) fn create(path: &Path, header: &Header) -> Result<Self, LogError> {
+    pub(super) fn create(
+        path: &Path,
+        header: &Header,
+        refuge: Option<&Path>,
+    ) -> Result<Self, LogError> {
         if let Some(folder) = path.parent() {
             store::prepare_folder(folder).map_err(|e| LogError::io(folder, e))?;
         }
         let lock = Lock::acquire(path)?;
         let file = make_file(path).map_err(|e| LogError::io(path, e))?;
-        let mut log = Self { path: path.to_owned(), file, len: 0, torn: false, lock };
-        let mut line = serde_json::to_vec(header)?;
+        let mut log = Self::new(path, file, 0, lock);
+        let header = Header { mark: origin::mark(header, refuge), ..header.clone() };
+        let mut line = serde_json::to_vec(&header)?;
         line.push(b'\n');
         log.append(&line).inspect_err(|_| {
             // An empty file would pass for a damaged session, and keep the next try from making it.
@@ -186,10 +213,36 @@ impl LogFile {
         Ok(log)
     }
 
+    fn new(path: &Path, file: File, len: u64, lock: Lock) -> Self {
+        Self { path: path.to_owned(), file, len, end: End::default(), torn: false, lock }
+    }
+
     /// Appends whole lines in one `write`, if the file is still the one that was written last.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), LogError> {
         self.check()?;
-        self.write(lines).map_err(|e| LogError::io(&self.path, e))
+        self.write(lines).map_err(|e| LogError::io(&self.path, e))?;
+        self.note_end();
+        Ok(())
+    }
+
+    /// Remembers what the file looks like now.
+    fn note_end(&mut self) {
+        let Ok(meta) = self.file.metadata() else { return };
+        let bytes = self.last_bytes().unwrap_or_default();
+        self.end = End { modified: (meta.mtime(), meta.mtime_nsec()), bytes };
+    }
+
+    fn last_bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.len.min(END)).unwrap_or(0)];
+        let from = self.len.saturating_sub(END);
+        self.file.read_exact_at(&mut bytes, from)?;
+        Ok(bytes)
+    }
+
+    /// True when the file was written since and no longer ends the same. Being touched is no harm.
+    fn is_overwritten(&self, own: &Metadata) -> bool {
+        (own.mtime(), own.mtime_nsec()) != self.end.modified
+            && self.last_bytes().is_ok_and(|bytes| bytes != self.end.bytes)
     }
 
     fn check(&self) -> Result<(), LogError> {
@@ -205,7 +258,8 @@ impl LogFile {
         }
         let (found, expected) = (own.len(), self.len);
         if found == expected || (self.torn && found > expected) {
-            return Ok(());
+            let overwritten = self.is_overwritten(&own);
+            return if overwritten { Err(changed(Change::Overwritten)) } else { Ok(()) };
         }
         Err(changed(Change::Resized { found, expected }))
     }
@@ -234,6 +288,7 @@ impl LogFile {
             self.lock = Lock::acquire(&self.path)?;
         }
         self.file = self.copy_back().map_err(|e| LogError::io(&self.path, e))?;
+        self.note_end();
         if let Some(id) = self.path.file_stem().and_then(|stem| stem.to_str()) {
             store::note_latest(&self.path, id);
         }
@@ -248,7 +303,7 @@ impl LogFile {
         let part = self.path.with_extension("part");
         let copied = make_file(&part).and_then(|mut file| {
             (&self.file).rewind()?;
-            io::copy(&mut io::Read::take(&self.file, self.len), &mut file)?;
+            io::copy(&mut Read::take(&self.file, self.len), &mut file)?;
             std::fs::rename(&part, &self.path)?;
             Ok(file)
         });
@@ -289,117 +344,17 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// What reading a log found besides its events.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Damage {
-    /// Line numbers (from 1) that could not be read and were skipped.
-    pub skipped: Vec<u64>,
-    /// Bytes of an unfinished last line.
-    pub torn_bytes: u64,
-    /// The last line is whole but for its line feed.
-    pub no_final_newline: bool,
-}
-
-impl Damage {
-    /// One warning for the user; none when the file is whole.
-    pub fn warning(&self) -> Option<String> {
-        let mut parts = Vec::new();
-        if !self.skipped.is_empty() {
-            let shown: Vec<String> = self.skipped.iter().take(10).map(u64::to_string).collect();
-            let more = self.skipped.len().saturating_sub(10);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            parts.push(format!("skipped damaged line {}{more}", shown.join(", ")));
-        }
-        if self.torn_bytes > 0 {
-            parts.push(format!("dropped an unfinished last line ({} bytes)", self.torn_bytes));
-        }
-        (!parts.is_empty()).then(|| format!("session log: {}", parts.join("; ")))
-    }
-}
-
-/// Reads the header of a log.
-pub fn read_header(path: &Path) -> Result<Header, LogError> {
-    let file = open_to_read(path)?;
-    read_header_from(&mut BufReader::with_capacity(4096, file), path)
-}
-
-/// Opens a regular file. Anything else may never answer, or never end.
-fn open_to_read(path: &Path) -> Result<File, LogError> {
-    let metadata = std::fs::metadata(path).map_err(|e| LogError::io(path, e))?;
-    if !metadata.is_file() {
-        let why = "it is not a regular file".to_owned();
-        return Err(LogError::NotASession { path: path.to_owned(), why });
-    }
-    File::open(path).map_err(|e| LogError::io(path, e))
-}
-
-fn read_header_from(reader: &mut impl BufRead, path: &Path) -> Result<Header, LogError> {
-    let mut line = Vec::new();
-    io::Read::take(&mut *reader, 1 << 20)
-        .read_until(b'\n', &mut line)
-        .map_err(|e| LogError::io(path, e))?;
-    let not_a_session = |why: String| LogError::NotASession { path: path.to_owned(), why };
-    if line.is_empty() {
-        return Err(not_a_session("it is empty".to_owned()));
-    }
-    // The version is looked at first: a newer header may have other fields.
-    let value: serde_json::Value =
-        serde_json::from_slice(&line).map_err(|e| not_a_session(format!("line 1: {e}")))?;
-    if value.get("type").and_then(serde_json::Value::as_str) != Some("session") {
-        return Err(not_a_session("line 1 has no \"type\":\"session\"".to_owned()));
-    }
-    let found = value.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if found != u64::from(FORMAT_VERSION) {
-        let found = u32::try_from(found).unwrap_or(u32::MAX);
-        return Err(LogError::Version { path: path.to_owned(), found });
-    }
-    serde_json::from_value(value).map_err(|e| not_a_session(format!("line 1: {e}")))
-}
-
-/// Reads a log from its beginning, handing each event to `apply`, in file order.
-///
-/// Splits on the byte 0x0A only. Damaged lines are skipped and named; an unfinished last line is
-/// left in the file and named. Duplicated and wild positions are skipped as damage: one event is one
-/// fact.
-pub fn read(path: &Path, mut apply: impl FnMut(Record)) -> Result<(Header, Damage, u64), LogError> {
-    let file = open_to_read(path)?;
-    let mut reader = BufReader::new(file);
-    let header = read_header_from(&mut reader, path)?;
-    let mut offset = reader.stream_position().map_err(|e| LogError::io(path, e))?;
-    let mut damage = Damage::default();
-    let (mut number, mut last_seq) = (1_u64, 0_u64);
-    let read = lines::read(&mut reader, |line| {
-        number += 1;
-        if !line.ended && line.bytes < MAX_LINE {
-            damage.no_final_newline = line.record.is_some();
-            if line.record.is_none() {
-                damage.torn_bytes = line.bytes as u64;
-                return;
-            }
-        }
-        offset += line.bytes as u64;
-        match line.record {
-            Some(record) if (1..=MAX_LEAP).contains(&record.seq.saturating_sub(last_seq)) => {
-                last_seq = record.seq;
-                apply(record);
-            }
-            Some(_) | None => damage.skipped.push(number),
-        }
-    });
-    read.map_err(|e| LogError::io(path, e))?;
-    Ok((header, damage, offset))
-}
-
 /// Opens a log for going on with it: takes the lock, reads every event into `apply`, and cuts an
 /// unfinished last line, so that the next event is not glued to it.
 pub fn resume(
     path: &Path,
+    stop: &CancellationToken,
     apply: impl FnMut(Record),
 ) -> Result<(Header, Damage, LogFile), LogError> {
     // Nothing is made beside a file that is no session.
     read_header(path)?;
     let lock = Lock::acquire(path)?;
-    let (header, damage, len) = read(path, apply)?;
+    let (header, damage, len) = read(path, stop, apply)?;
     let mut file =
         OpenOptions::new().read(true).append(true).open(path).map_err(|e| LogError::io(path, e))?;
     if damage.torn_bytes > 0 {
@@ -410,7 +365,8 @@ pub fn resume(
         file.write_all(b"\n").map_err(|e| LogError::io(path, e))?;
         len += 1;
     }
-    let log = LogFile { path: path.to_owned(), file, len, torn: false, lock };
+    let mut log = LogFile::new(path, file, len, lock);
+    log.note_end();
     Ok((header, damage, log))
 }
 

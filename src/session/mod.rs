@@ -10,6 +10,7 @@ pub mod fork;
 pub mod leftovers;
 pub mod lock;
 pub mod log;
+pub mod origin;
 pub mod replaced;
 mod rescue;
 pub mod resume;
@@ -115,7 +116,7 @@ impl Session {
                 format!("the session log {why}; it is written again")
             }
             Log::Open(old) => {
-                let rescued = rescue::rescue(old, &self.header, &self.state, refuge)?;
+                let rescued = rescue::rescue(old, &self.header, &self.state, refuge, &why)?;
                 let Some(rescued) = rescued else { return Err(why) };
                 let said = rescued.notice(&why);
                 if let Some(records) = rescued.retold {

@@ -40,13 +40,14 @@ pub(super) fn rescue(
     header: &Header,
     state: &State,
     refuge: Option<&Path>,
+    why: &LogError,
 ) -> Result<Option<Rescued>, LogError> {
     let id = clock::session_id();
     let Some(path) = place(&old.path, header, refuge, &id) else { return Ok(None) };
     let header = Header { id: id.clone(), forked_from: Some(header.id.clone()), ..header.clone() };
-    let mut file = LogFile::create(&path, &header)?;
+    let mut file = LogFile::create(&path, &header, refuge)?;
     let io = |error| LogError::io(&path, error);
-    let whole = old.file.metadata().map_err(io)?.len() >= old.len;
+    let whole = !why.is_loss() && old.file.metadata().map_err(io)?.len() >= old.len;
     let filled = if whole {
         copy(old, &mut file).map(|()| None)
     } else {

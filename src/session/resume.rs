@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tokio_util::sync::CancellationToken;
+
 use super::log::{self, Log, LogError};
 use super::state::{State, lost};
 use super::{Session, leftovers, store};
@@ -21,11 +23,18 @@ pub struct Resumed {
 
 /// Opens a log, replays it and answers every call that has no result. No tool is run again. Should
 /// the workspace vanish, the session goes on in `refuge`. The state has yet to be told who reads it
-/// ([`State::set_reader`]).
-pub fn open(path: &Path, profile: &Profile, refuge: Option<&Path>) -> Result<Resumed, Error> {
+/// ([`State::set_reader`]). `stop` ends the reading of a long log with an error.
+pub fn open(
+    path: &Path,
+    profile: &Profile,
+    refuge: Option<&Path>,
+    stop: &CancellationToken,
+) -> Result<Resumed, Error> {
     let mut state = State::replaying(profile);
-    let (header, damage, file) =
-        log::resume(path, |record| state.apply(record)).map_err(|error| cannot_resume(&error))?;
+    let read = log::resume(path, stop, |record| state.apply(record));
+    let (header, damage, file) = read.map_err(|error| {
+        if stop.is_cancelled() { Error::interrupted() } else { cannot_resume(&error) }
+    })?;
     leftovers::remove(path, &header.id);
     let mut session = Session::new(header, state, Log::Open(file)).with_refuge(refuge);
     close_open_calls(&mut session).map_err(|error| cannot_resume(&error))?;

@@ -9,6 +9,9 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Lossy;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
+use tokio_util::sync::CancellationToken;
+
+use super::log;
 use crate::event::{Event, Record};
 
 /// Places shown of one session.
@@ -45,8 +48,9 @@ impl Query {
         Some(Self { matcher: matcher.ok()?, words })
     }
 
-    /// Searches one session; none where nothing is found or the file cannot be read.
-    pub fn search(&self, path: &Path) -> Option<Found> {
+    /// Searches one session; none where nothing is found, the file cannot be read, or `stop` comes
+    /// before its end.
+    pub fn search(&self, path: &Path, stop: &CancellationToken) -> Option<Found> {
         let mut found = Found { path: path.to_owned(), places: Vec::new(), total: 0 };
         let sink = Lossy(|_, line: &str| {
             if let Some(place) = self.place(line) {
@@ -57,7 +61,8 @@ impl Query {
             }
             Ok(true)
         });
-        searcher().search_path(&self.matcher, path, sink).ok()?;
+        let file = log::open_to_read(path, stop).ok()?;
+        searcher().search_reader(&self.matcher, file, sink).ok()?;
         (found.total > 0).then_some(found)
     }
 
@@ -98,6 +103,7 @@ fn said(event: &Event) -> Option<String> {
         | Event::Permission(_)
         | Event::FileChange(_)
         | Event::Rewind(_)
+        | Event::RewindFinished(_)
         | Event::TurnFinished(_)
         | Event::Unknown(_) => None,
     }
@@ -147,7 +153,7 @@ mod tests {
             ("user_message", 0),
             ("(", 0),
         ] {
-            let found = Query::new(query).unwrap().search(log.path());
+            let found = Query::new(query).unwrap().search(log.path(), &CancellationToken::new());
             assert_eq!(found.map_or(0, |found| found.total), total, "{query}");
         }
         assert!(Query::new("  ").is_none());
@@ -157,7 +163,8 @@ mod tests {
     fn places_are_short_and_in_one_line() {
         let long = format!("{}needle\nin a haystack {}", "hay ".repeat(500), "more ".repeat(500));
         let log = log(&[user(&long), user(&long), user(&long), user(&long)]);
-        let found = Query::new("needle").unwrap().search(log.path()).unwrap();
+        let found =
+            Query::new("needle").unwrap().search(log.path(), &CancellationToken::new()).unwrap();
         assert_eq!((found.total, found.places.len()), (4, 3));
         let place = &found.places[0];
         assert!(place.starts_with('…') && place.ends_with('…'), "{place}");

@@ -18,7 +18,8 @@ use super::speaker::{self, Speaker};
 use crate::client::profile::Profile;
 use crate::client::request::Message;
 use crate::event::{
-    AssistantMessage, Author, ChangedBy, Event, FileChange, ModelChanged, Record, ToolResult,
+    AssistantMessage, Author, ChangedBy, Event, FileChange, ModelChanged, Record, Restored,
+    ToolResult,
 };
 use crate::message::{Reply, ToolCall, Usage};
 
@@ -94,6 +95,8 @@ pub struct State {
     pub changes: Vec<(u64, FileChange)>,
     /// Positions of the results of commands whose changes cannot be undone.
     pub unwatched: Vec<u64>,
+    /// Files of a rewind that nothing in the log says to be finished; a killed run leaves some.
+    pub putting_back: Vec<Restored>,
     replaced: Replaced,
     seq: u64,
     profile: Profile,
@@ -126,6 +129,7 @@ impl State {
             requests: Vec::new(),
             changes: Vec::new(),
             unwatched: Vec::new(),
+            putting_back: Vec::new(),
             replaced: Replaced::default(),
             seq: 0,
             reader: None,
@@ -151,6 +155,7 @@ impl State {
     pub fn apply(&mut self, record: Record) {
         let Record { seq, event, .. } = record;
         self.seq = seq;
+        self.putting_back = Vec::new();
         match event {
             Event::SystemPrompt(prompt) => self.apply_system(prompt.content),
             Event::UserMessage(message) => {
@@ -183,7 +188,7 @@ impl State {
                 self.turn_open = false;
                 self.settle_usage(finished.usage);
             }
-            Event::Permission(_) | Event::Unknown(_) => {}
+            Event::RewindFinished(_) | Event::Permission(_) | Event::Unknown(_) => {}
         }
     }
 

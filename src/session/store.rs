@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
+use tokio_util::sync::CancellationToken;
 use walkdir::WalkDir;
 
 use super::log::{self, Log};
+use super::origin::{self, Origin};
 use super::search::{Found, Query};
 use super::state::State;
 use super::{Session, clock, leftovers};
@@ -25,6 +27,8 @@ use crate::hash;
 
 /// How much of a file is read to find its title.
 const TITLE_WINDOW: u64 = 128 << 10;
+/// How the first line of a session begins.
+const HEADER_BEGINS: &str = "{\"type\":\"session\"";
 
 /// The sessions of one workspace.
 #[derive(Clone, Debug)]
@@ -54,6 +58,8 @@ pub struct Listed {
     pub cwd: String,
     /// The first message, in one line.
     pub title: String,
+    /// Who wrote it.
+    pub origin: Origin,
 }
 
 /// The newest sessions, and how many files are not among them.
@@ -110,13 +116,14 @@ impl Store {
             cwd: workspace.display().to_string(),
             xsh: env!("CARGO_PKG_VERSION").to_owned(),
             forked_from: None,
+            mark: None,
         };
         let log = match &self.folder {
             None => Log::Unsaved,
             Some(folder) => Log::Planned {
                 path: folder.join(format!("{}.jsonl", header.id)),
                 header: header.clone(),
-                index: self.index_entry(workspace),
+                refuge: self.refuge().map(Path::to_owned),
             },
         };
         Session::new(header, State::new(profile), log).with_refuge(self.refuge())
@@ -141,8 +148,9 @@ impl Store {
         })
     }
 
-    fn index_entry(&self, workspace: &Path) -> Option<PathBuf> {
-        Some(self.state_home.as_ref()?.join("workspaces").join(folder_name(workspace)))
+    /// Who wrote a session.
+    pub fn origin(&self, path: &Path, header: &Header) -> Origin {
+        origin::of(path, header, self.refuge())
     }
 
     /// The file of a session by id, unique beginning of an id, or path; none = the one used last,
@@ -160,7 +168,8 @@ impl Store {
         for folder in self.folders() {
             let named = fs::read_to_string(folder.join("latest")).unwrap_or_default();
             let path = folder.join(format!("{}.jsonl", named.trim()));
-            if Some(named.trim()) != except && is_plain_id(named.trim()) && path.is_file() {
+            let is_other = Some(named.trim()) != except && is_plain_id(named.trim());
+            if is_other && path.is_file() && has_first_line(&path) {
                 return Ok(path);
             }
             found.extend(files_in(folder).into_iter().map(|path| (modified(&path), path)));
@@ -210,12 +219,15 @@ impl Store {
 
     /// Sessions, the newest first, at most `limit`; of all workspaces of this user if `all`. Reads
     /// file times of all, and the beginning of those it returns.
-    pub fn list(&self, all: bool, limit: usize) -> Listing {
+    pub fn list(&self, all: bool, limit: usize, stop: &CancellationToken) -> Listing {
+        self.folders().for_each(leftovers::sweep);
         let mut listing = Listing::default();
-        for (modified, path) in self.files(all) {
+        for (modified, path) in self.files(all).into_iter().take_while(|_| !stop.is_cancelled()) {
             if listing.sessions.len() == limit {
                 listing.older += 1;
-            } else if let Some(session) = listed(path, modified) {
+            } else if is_half_made(&path) {
+                // It holds nothing.
+            } else if let Some(session) = self.listed(path, modified) {
                 listing.sessions.push(session);
             } else {
                 listing.unreadable += 1;
@@ -224,14 +236,35 @@ impl Store {
         listing
     }
 
-    /// Sessions that hold the words, the newest first, at most `limit`, with where they do.
-    pub fn search(&self, query: &Query, all: bool, limit: usize) -> Vec<(Listed, Found)> {
-        let files = self.files(all).into_iter();
+    /// Sessions that hold the words, the newest first, at most `limit`, with where they do; those
+    /// found so far when `stop` comes.
+    pub fn search(
+        &self,
+        query: &Query,
+        all: bool,
+        limit: usize,
+        stop: &CancellationToken,
+    ) -> Vec<(Listed, Found)> {
+        let files = self.files(all).into_iter().take_while(|_| !stop.is_cancelled());
         let found = files.filter_map(|(modified, path)| {
-            let found = query.search(&path)?;
-            Some((listed(path, modified)?, found))
+            let found = query.search(&path, stop)?;
+            Some((self.listed(path, modified)?, found))
         });
         found.take(limit).collect()
+    }
+
+    fn listed(&self, path: PathBuf, modified: SystemTime) -> Option<Listed> {
+        let header = log::read_header(&path).ok()?;
+        Some(Listed {
+            origin: self.origin(&path, &header),
+            id: header.id,
+            size: fs::metadata(&path).map_or(0, |meta| meta.len()),
+            created_at: header.created_at,
+            cwd: header.cwd,
+            title: title(&path).unwrap_or_default(),
+            modified,
+            path,
+        })
     }
 
     /// The session files with their times, the newest first.
@@ -284,10 +317,13 @@ pub fn note_latest(session: &Path, id: &str) {
 }
 
 /// Remembers the workspace, so that its sessions are found from elsewhere. Best effort.
-pub(super) fn note_workspace(index: &Path, cwd: &str) {
+pub(super) fn note_workspace(refuge: &Path, cwd: &str) {
+    let home = refuge.ancestors().nth(2);
+    let Some((home, name)) = home.zip(refuge.file_name()) else { return };
+    let index = home.join("workspaces").join(name);
     if !index.exists() {
         let _ = index.parent().map(log::make_private_folder);
-        let _ = replace(index, cwd);
+        let _ = replace(&index, cwd);
     }
 }
 
@@ -326,7 +362,7 @@ fn is_linked(workspace: &Path, folder: &Path) -> bool {
 }
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.
-fn can_hold(folder: &Path) -> bool {
+pub(super) fn can_hold(folder: &Path) -> bool {
     // A dangling link is in the way too.
     let existing = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     existing.is_some_and(|folder| {
@@ -358,13 +394,24 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files.map(|entry| entry.path()).filter(|path| is_session_file(path)).collect()
 }
 
-/// False for a session that was killed while its file was made: there is nothing to go on with.
+/// False for what cannot be gone on with: there is no whole first line.
 fn has_first_line(path: &Path) -> bool {
+    first_line(path).is_ok_and(|line| line.ends_with(b"\n"))
+}
+
+/// True for what a session leaves that was killed while its file was made: at most a part of its
+/// first line, and nothing of anybody else's.
+pub(super) fn is_half_made(path: &Path) -> bool {
+    let begins_alike =
+        |line: &[u8]| line.iter().zip(HEADER_BEGINS.as_bytes()).all(|(found, ours)| found == ours);
+    first_line(path).is_ok_and(|line| !line.ends_with(b"\n") && begins_alike(&line))
+}
+
+fn first_line(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    let read = fs::File::open(path).and_then(|file| {
-        BufReader::with_capacity(4096, file).take(TITLE_WINDOW).read_until(b'\n', &mut line)
-    });
-    read.is_ok() && line.ends_with(b"\n")
+    let file = BufReader::with_capacity(4096, fs::File::open(path)?);
+    file.take(TITLE_WINDOW).read_until(b'\n', &mut line)?;
+    Ok(line)
 }
 
 fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {
@@ -385,19 +432,6 @@ fn matching(folders: impl Iterator<Item = PathBuf>, id: &str) -> Vec<PathBuf> {
 fn modified(path: &Path) -> SystemTime {
     let times = fs::metadata(path).and_then(|meta| meta.modified());
     times.unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-fn listed(path: PathBuf, modified: SystemTime) -> Option<Listed> {
-    let header = log::read_header(&path).ok()?;
-    Some(Listed {
-        id: header.id,
-        size: fs::metadata(&path).map_or(0, |meta| meta.len()),
-        created_at: header.created_at,
-        cwd: header.cwd,
-        title: title(&path).unwrap_or_default(),
-        modified,
-        path,
-    })
 }
 
 /// The first user message, looked for in the beginning of the file only.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::clean::{Cleaner, Lost};
 use super::output::{Ends, SPILL_BYTES, feeds, grouped, join_ends};
+use crate::mask::{Masks, Stream};
 
 /// Room kept for the note about bytes that are not text.
 const NOTE_BYTES: usize = 100;
@@ -23,6 +24,7 @@ const MAX_NAMES: u32 = 1_000;
 /// Collects an output that comes in pieces. Holds a few times its cap, however much comes.
 #[derive(Debug)]
 pub struct HeadTail {
+    masks: Stream,
     cleaner: Cleaner,
     window: Window,
     spill: Spill,
@@ -50,7 +52,14 @@ impl HeadTail {
         let spill =
             Spill { folder: folder.into(), stem: tame(stem), limit, state: State::default() };
         let window = Window::new(cap.saturating_sub(NOTE_BYTES));
-        Self { cleaner: Cleaner::default(), window, spill }
+        Self { masks: Stream::default(), cleaner: Cleaner::default(), window, spill }
+    }
+
+    /// The same, which keeps secrets out of the text and the side file.
+    #[must_use]
+    pub fn masked(mut self, masks: &Masks) -> Self {
+        self.masks = Stream::new(masks.clone());
+        self
     }
 
     /// Likewise, for an output that is looked at while it grows: the side file is made at once and
@@ -64,6 +73,9 @@ impl HeadTail {
     /// What has come since the last time, cut where needed; `over` if nothing more will come. The
     /// side file has it all.
     pub fn take(&mut self, over: bool) -> Collected {
+        if over {
+            self.end_masks();
+        }
         let window = &mut self.window;
         let out = &mut |text: &str| window.push(text);
         let lost = if over {
@@ -84,6 +96,16 @@ impl HeadTail {
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
+        let bytes = self.masks.push(bytes);
+        self.push_masked(&bytes);
+    }
+
+    fn end_masks(&mut self) {
+        let rest = self.masks.finish();
+        self.push_masked(&rest);
+    }
+
+    fn push_masked(&mut self, bytes: &[u8]) {
         self.cleaner.push(bytes, &mut |text| self.window.push(text));
         self.spill.push(bytes);
         if self.window.is_cut() || self.spill.held() > self.window.cap {
@@ -93,6 +115,7 @@ impl HeadTail {
 
     /// Ends the output.
     pub fn finish(mut self) -> Collected {
+        self.end_masks();
         let lost = self.cleaner.finish(&mut |text| self.window.push(text));
         if self.window.is_cut() {
             self.spill.open();

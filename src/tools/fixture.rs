@@ -101,6 +101,7 @@ impl Fixture {
             journal: &self.journal,
             output_dir: &self.outputs,
             hidden_env: &[],
+            masks: &crate::mask::Masks::default(),
             sandbox: None,
             jobs: &crate::jobs::Jobs::default(),
             runtime: self.runtime.handle(),

@@ -39,6 +39,7 @@ use serde::de::DeserializeOwned;
 
 use crate::event::{FileChange, FileSeen};
 use crate::jobs::Jobs;
+use crate::mask::Masks;
 use crate::sandbox::Confinement;
 use paths::{Resolved, Workspace};
 
@@ -146,6 +147,8 @@ pub struct ToolContext<'a> {
     pub output_dir: &'a Path,
     /// Environment variables that children must not see (provider keys).
     pub hidden_env: &'a [String],
+    /// What must not be kept or shown of an output.
+    pub masks: &'a Masks,
     /// The box that commands run in; none if they may run free.
     pub sandbox: Option<&'a Confinement>,
     /// What runs in the background.

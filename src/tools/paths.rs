@@ -96,12 +96,6 @@ impl Workspace {
         if allowed { Ok(self.resolved(real)) } else { self.resolve(given) }
     }
 
-    /// Whether tools may work on exactly this real path, as far as its text says.
-    pub fn holds(&self, real: &Path) -> bool {
-        let plain = real.components().all(|part| part != Component::ParentDir);
-        plain && matches!(self.judge(real), Verdict::Inside)
-    }
-
     fn follow(&self, given: &str) -> Result<PathBuf, String> {
         check_text(given)?;
         let found = follow(&self.root, Path::new(given)).map_err(|stop| stop.explain(given))?;

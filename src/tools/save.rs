@@ -191,6 +191,12 @@ pub fn put_back(
     place.replace(name)
 }
 
+/// Gives a file these permission bits.
+pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    let (folder, name) = Folder::of(path)?;
+    folder.read(name)?.set_permissions(Permissions::from_mode(mode))
+}
+
 /// A read-only file is somebody's wish; a rename would walk over it.
 fn require_writable(path: &Resolved, before: &OnDisk, allowed: bool) -> Result<(), String> {
     let mode = before.entry.mode();

@@ -131,7 +131,7 @@ pub(super) fn execute(
     context: &ToolContext<'_>,
 ) -> Outcome {
     let room = RESULT_BYTES - STATUS_BYTES;
-    let mut output = HeadTail::new(room, context.output_dir, context.call_id);
+    let mut output = HeadTail::new(room, context.output_dir, context.call_id).masked(context.masks);
     let mut sink = |bytes: &[u8]| output.push(bytes);
     let running = process::run(spec, context.cancel, &mut sink);
     let (ended, moved) = context.runtime.block_on(keep::watch(context.sandbox, running));

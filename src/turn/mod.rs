@@ -77,13 +77,14 @@ fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
     agent.session.flush()?;
     agent.refresh_system_prompt()?;
     let turn = agent.session.state.turn.saturating_add(1);
-    let content = prompt.to_owned();
+    let prompt = agent.options.masks.apply(prompt).into_owned();
+    let content = prompt.clone();
     agent.session.propose(Event::UserMessage(UserMessage {
         turn,
         content,
         author: Author::User,
     }))?;
-    agent.show(Update::TurnStarted { turn, prompt: prompt.to_owned() });
+    agent.show(Update::TurnStarted { turn, prompt });
     Ok(turn)
 }
 

@@ -13,6 +13,7 @@ use crate::client::request::{Kind, Message};
 use crate::client::retry::{self, Next};
 use crate::client::textcalls::Hold;
 use crate::client::{Failure, Request};
+use crate::mask::{Masks, Stream};
 use crate::message::{Delta, Reply};
 use crate::session::clock;
 use crate::update::Update;
@@ -165,7 +166,16 @@ fn excerpt(error: &ProviderError) -> String {
 fn priced(agent: &mut Agent, mut reply: Reply) -> Reply {
     agent.take_window();
     reply.usage = reply.usage.map(|usage| agent.priced(usage));
+    mask(&agent.options.masks, &mut reply);
     reply
+}
+
+/// A provider may say the key that it was sent.
+fn mask(masks: &Masks, reply: &mut Reply) {
+    let texts =
+        [&mut reply.content, &mut reply.reasoning].into_iter().chain(&mut reply.raw_content);
+    let arguments = reply.tool_calls.iter_mut().map(|call| &mut call.arguments);
+    texts.chain(arguments).for_each(|text| masks.apply_to(text));
 }
 
 /// One attempt, and whether anything of it was shown.
@@ -183,6 +193,8 @@ async fn attempt_once(
     let mut shown = false;
     let updates = agent.updates.clone();
     let mut hold = Hold::default();
+    let mut content = Stream::new(agent.options.masks.clone());
+    let mut reasoning = content.clone();
     let mut on_delta = |delta: Delta| {
         if !visible {
             return;
@@ -190,17 +202,21 @@ async fn attempt_once(
         shown |= !matches!(delta, Delta::Note(_));
         // A screen that is gone is no reason to stop working.
         let _ = updates.send(match delta {
-            Delta::Content(text) => match hold.push(&text) {
+            Delta::Content(text) => match hold.push(&content.push_text(&text)) {
                 text if text.is_empty() => return,
                 text => Update::Text(text),
             },
-            Delta::Reasoning(text) => Update::Reasoning(text),
+            Delta::Reasoning(text) => Update::Reasoning(reasoning.push_text(&text)),
             Delta::ToolCall(name) => Update::ToolCallComing(name),
             Delta::Note(text) => Update::Note(text),
         });
     };
     let result = agent.mind.model.complete(request.clone(), &mut on_delta, cancel).await;
     tally.api += began.elapsed();
+    let rest = hold.push(&content.finish_text());
+    if visible && !rest.is_empty() {
+        agent.show(Update::Text(rest));
+    }
     let held = hold.finish();
     if let Err(failure) = &result
         && matches!(**failure, Failure::Cancelled(_))

@@ -38,7 +38,18 @@ fn agent(workspace: &Path, replies: Vec<Reply>) -> (Agent, mpsc::UnboundedReceiv
     let (args, warnings, notes) = (*args, Vec::new(), Vec::new());
     let rules = crate::policy::rules::Rules::default();
     let sandbox = crate::sandbox::Sandbox::none("a test");
-    let start = Start { config, world, args, store, resume: None, rules, sandbox, warnings, notes };
+    let start = Start {
+        config,
+        world,
+        args,
+        store,
+        resume: None,
+        foreign: None,
+        rules,
+        sandbox,
+        warnings,
+        notes,
+    };
     let mut agent = start::demo_agent(start, Wires { updates, questions: None }).unwrap();
     agent.mind.model = Box::new(Listed(replies.into()));
     (agent, shown)

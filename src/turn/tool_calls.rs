@@ -269,6 +269,7 @@ impl Running {
         let session_id = agent.session.header.id.clone();
         let output_dir = agent.output_folder();
         let hidden_env = Arc::clone(&agent.options.hidden_env);
+        let masks = agent.options.masks.clone();
         let sandbox = agent.sandbox_for(&prepared.effect);
         let jobs = Arc::clone(&agent.jobs);
         let cancel = self.cancel.clone();
@@ -288,6 +289,7 @@ impl Running {
                 journal: &journal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                masks: &masks,
                 sandbox: sandbox.as_ref(),
                 jobs: &jobs,
                 runtime: &runtime,

@@ -16,6 +16,7 @@ pub(crate) fn opened() -> SessionOpened {
         model: "deepseek-chat".into(),
         tools: vec!["read".into(), "shell".into()],
         permission_mode: "auto".into(),
+        sandbox: "full".into(),
         instructions: vec!["AGENTS.md".into()],
         resumed_turns: None,
         scripted: false,

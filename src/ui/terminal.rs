@@ -201,6 +201,7 @@ impl<W: Write> Terminal<W> {
             format!("{} ({})", session.model, session.provider),
             session.cwd.clone(),
             format!("mode {}", session.permission_mode),
+            format!("sandbox {}", session.sandbox),
         ];
         if !session.instructions.is_empty() {
             parts.push(session.instructions.join(", "));

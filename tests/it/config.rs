@@ -67,7 +67,7 @@ fn a_wrong_file_is_named_with_its_line() {
 #[test]
 fn nothing_configured_names_three_ways_out() {
     let env = Env::bare();
-    let output = env.run(&["-p", "hi"]).expect_code(2);
+    let output = env.run_alone(&["-p", "hi"]).expect_code(2);
     let key = "OPENAI_API_KEY|DEEPSEEK_API_KEY|OPENROUTER_API_KEY";
     assert_says(&output.stderr, &["error:", key, "XSH_BASE_URL|--base-url", "ollama"]);
 }

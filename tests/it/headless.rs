@@ -1,6 +1,7 @@
 //! `xsh -p`: where the prompt comes from, where the answer goes, and what the exit code says.
 
 use std::io::Write;
+use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use crate::support::assert::{assert_no_crash, assert_says, assert_silent_on, cou
 use crate::support::env::{Env, MODEL, Running};
 use crate::support::provider::Provider;
 use crate::support::reply::{DONE, End, Reply, call, delta, finish, read, write};
+use crate::support::wait_until;
 
 fn one_answer(text: &str) -> (Provider, Env) {
     let provider = Provider::start([Reply::text(text)]);
@@ -80,6 +82,20 @@ fn an_open_and_silent_stdin_does_not_block() {
 }
 
 #[test]
+fn a_stdin_that_sends_something_and_stays_open_is_waited_for_and_said() {
+    for args in [&["-p", "summarise this"][..], &["-p", "-"]] {
+        let (provider, env) = one_answer("Hello.");
+        let (running, mut pipe) = Running::start_with_open_stdin(env.command(args));
+        pipe.write_all(b"first part, ").expect("xsh reads");
+        wait_until("the warning", || running.stderr_so_far().contains("still open").then_some(()));
+        pipe.write_all(b"second part").expect("xsh reads");
+        drop(pipe);
+        assert_eq!(running.wait().expect_code(0).stdout, "Hello.\n");
+        assert_says(provider.last_request().last(), &["first part, second part"]);
+    }
+}
+
+#[test]
 fn a_signal_ends_the_wait_for_stdin() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         for args in [&["-p", "-"][..], &["-p"]] {
@@ -118,6 +134,22 @@ fn a_stdout_that_cannot_be_written_is_an_error() {
         let output = env.command(args).stdout(full).output().expect("xsh runs");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert_says(&stderr, &["error: cannot write to stdout", "help:"]);
+    }
+}
+
+#[test]
+fn a_prompt_that_cannot_be_shown_is_an_error_too() {
+    let (_provider, env) = one_answer("Hello.");
+    for stdin in ["", "hi\n", "/help\n"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+        let mut command = env.command(&[]);
+        command.stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("xsh runs");
+        let sent = child.stdin.take().expect("piped").write_all(stdin.as_bytes());
+        let output = child.wait_with_output().expect("xsh runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stdin:?} {sent:?}: {stderr}");
         assert_says(&stderr, &["error: cannot write to stdout", "help:"]);
     }
 }

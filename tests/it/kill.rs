@@ -7,6 +7,7 @@
 //! `XSH_KILL_POINTS` says on demand.
 
 mod checks;
+mod rewinds;
 mod scenario;
 
 use std::fs::File;
@@ -231,10 +232,15 @@ fn work(worker: u64, points: usize, next: &AtomicUsize, figures: &Figures) {
     }
 }
 
+/// How many kills are asked for.
+fn points() -> usize {
+    let asked = std::env::var("XSH_KILL_POINTS").ok().and_then(|count| count.parse().ok());
+    asked.unwrap_or(200)
+}
+
 #[test]
 fn whenever_it_is_killed_nothing_is_lost_repeated_or_left() {
-    let points = std::env::var("XSH_KILL_POINTS").ok().and_then(|count| count.parse().ok());
-    let points = points.unwrap_or(200);
+    let points = points();
     let (next, figures) = (AtomicUsize::new(0), Figures::default());
     let workers = thread::available_parallelism().map_or(2, usize::from).min(8) as u64;
     thread::scope(|scope| {

@@ -96,7 +96,7 @@ fn a_log_that_names_files_elsewhere_changes_none_of_them() {
         let text = fs::read_to_string(log).expect("a log");
         assert!(text.contains(&inside));
         fs::write(log, text.replace(&inside, &elsewhere)).expect("a log");
-        tell(&env, "/rewind 1 files", "it is outside the workspace");
+        tell(&env, "/rewind 1 files", "it lies outside the workspace");
         assert_eq!(fs::read(&outside).expect("a file"), after, "{elsewhere}");
         let text = fs::read_to_string(log).expect("a log");
         fs::write(log, text.replace(&elsewhere, &inside)).expect("a log");

@@ -190,3 +190,39 @@ fn one_command_can_speak_to_a_server_that_another_started() {
     let _ = env.run(&[&["-p", "go"][..], &AUTO].concat());
     assert_says(provider.last_request().result("c2"), &["200", "exit code 0"]);
 }
+
+/// The program as a machine would run it that allows no namespaces.
+fn without_namespaces(env: &Env, args: &[&str]) -> std::process::Output {
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-Ur", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_xsh")]).args(args);
+    command.current_dir(env.workspace()).env_clear();
+    command.envs(env.vars().iter().map(|(name, value)| (name, value)));
+    command.stdin(std::process::Stdio::null()).output().expect("unshare")
+}
+
+#[test]
+fn without_namespaces_landlock_confines_and_what_is_missing_is_said() {
+    let commands = [
+        "echo in > made; echo x > ../out/f; echo x > $HOME/n; touch $TMPDIR/t && echo own tmp",
+        "(echo x > /dev/tcp/127.0.0.1/1) 2>&1; python3 -c 'import socket; socket.socket(1)'",
+    ];
+    let [first, second] = commands.map(str::to_owned);
+    let provider = Provider::start([
+        Reply::calls([shell("c1", &first)]),
+        Reply::calls([shell("c2", &second)]),
+        Reply::text("Done."),
+    ]);
+    let env = elsewhere().with(&provider);
+    let out = env.root().join("out");
+    fs::create_dir(&out).expect("a folder");
+    let doctor = without_namespaces(&env, &["doctor"]).stdout;
+    assert_says(&String::from_utf8_lossy(&doctor), &["partial", "namespaces are not allowed here"]);
+    let done = without_namespaces(&env, &["-p", "go", "--permission-mode", "auto"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let request = provider.last_request();
+    assert_says(request.result("c1"), &["Permission denied", "own tmp", "exit code 0"]);
+    assert_says(request.result("c2"), &["Operation not permitted", "outside_sandbox"]);
+    assert_eq!(env.text("made"), "in\n");
+    assert!(!out.join("f").exists() && !env.home().join("n").exists());
+}

@@ -43,7 +43,7 @@ fn a_log_has_the_agreed_kinds_and_fields() {
     let (_provider, env) = one_turn();
     let shapes: Vec<_> = env.log().lines.iter().map(shape).collect();
     insta::assert_snapshot!(shapes.join("\n"), @r"
-    session: created_at cwd id type version xsh
+    session: created_at cwd id mark type version xsh
     system_prompt: at content seq type
     user_message: at content seq turn type
     assistant_message: at content finish_reason model provider reasoning reasoning_field seq step tool_calls turn type usage

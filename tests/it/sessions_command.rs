@@ -3,6 +3,7 @@
 use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
 use crate::support::provider::Provider;
+use crate::support::pty::Pty;
 use crate::support::reply::{Reply, shell};
 
 /// Two sessions in the workspace, one of them with a tool call.
@@ -97,4 +98,95 @@ fn sessions_are_found_by_what_was_said_in_them() {
     let none = env.run(&["sessions", "search", "elephant"]).expect_code(0);
     assert_says(&none.stdout, &["no session holds elephant"]);
     let _ = env.run(&["sessions", "search"]).expect_code(2);
+}
+
+#[test]
+fn they_are_searched_at_the_prompt_too() {
+    let provider = Provider::answering(|_| Reply::text("The parser is in src/Parse.rs."));
+    let env = Env::new(&provider);
+    for number in 0..23 {
+        let _ = env.ask(&format!("where is lexer {number}?"));
+    }
+    let pty = Pty::xsh(&env, &[]);
+    pty.settle();
+    pty.line("/sessions LEXER 7?");
+    let screen = pty.wait_for_screen("what was found", |screen| screen.contains("lexer 7?"));
+    assert!(!screen.contains("lexer 8?"), "{screen}");
+    pty.line("/sessions parser");
+    pty.wait_for("only the newest 20 are shown");
+    pty.line("/sessions elephant");
+    pty.wait_for("no session holds elephant");
+    pty.line("/sessions");
+    pty.wait_for("(3 older sessions not shown)");
+}
+
+/// What was killed while it was made has no first line; nothing breaks of it, nothing stays of it.
+#[test]
+fn a_session_that_holds_nothing_is_in_nobodys_way() {
+    let provider = Provider::answering(|_| Reply::text("Yes."));
+    let env = Env::new(&provider);
+    let _ = env.ask("first");
+    let half = "20990101T000000Z-aaaaaa";
+    env.write(&format!(".xsh/sessions/{half}.jsonl"), "");
+    env.write(&format!(".xsh/sessions/{half}.lock"), "1");
+    env.write(".xsh/sessions/latest", half);
+    let output = env.run(&["--resume", half, "-p", "hi"]).expect_code(1);
+    assert_says(&output.stderr, &["it holds nothing", "help:"]);
+    let _ = env.go_on("and on");
+    env.write(".xsh/sessions/latest", half);
+    let output = env.run(&["sessions"]).expect_code(0);
+    assert!(!output.stdout.contains("cannot be read"), "{}", output.stdout);
+    assert_eq!(env.sessions().len(), 1);
+    assert!(!env.exists(&format!(".xsh/sessions/{half}.lock")));
+}
+
+/// The names that were opened in a folder while `run` went on; an empty one is the folder itself.
+#[cfg(target_os = "linux")]
+fn opened(folder: &std::path::Path, run: impl FnOnce()) -> std::collections::BTreeSet<String> {
+    use rustix::fs::inotify;
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
+    inotify::add_watch(&watch, folder, inotify::WatchFlags::OPEN).expect("a watch");
+    run();
+    let mut names = std::collections::BTreeSet::new();
+    let mut buffer = vec![std::mem::MaybeUninit::uninit(); 64 << 10];
+    let mut events = inotify::Reader::new(&watch, &mut buffer);
+    while let Ok(event) = events.next() {
+        assert!(
+            !event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW),
+            "too many: {names:?}"
+        );
+        let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
+        names.insert(name.unwrap_or_default());
+    }
+    names
+}
+
+/// However many sessions there are, a start looks at none but the one it goes on with.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_looks_at_no_other_session() {
+    let provider = Provider::answering(|_| Reply::text("Yes."));
+    let env = Env::new(&provider);
+    let _ = env.ask("first");
+    let whole = std::fs::read_to_string(&env.sessions()[0]).expect("a session");
+    let original = id(&env, 0);
+    for number in 0..5_000 {
+        let name = format!("20260102T000000Z-{number:06x}");
+        env.write(&format!(".xsh/sessions/{name}.jsonl"), whole.replace(&original, &name));
+    }
+    let folder = env.path(".xsh/sessions");
+    let old = |name: &String| name.is_empty() || name.starts_with("20260102T");
+    let new = opened(&folder, || drop(env.ask("second").stdout));
+    assert!(!new.iter().any(old) && !new.is_empty(), "{new:?}");
+    let resumed = opened(&folder, || drop(env.go_on("third").stdout));
+    assert!(!resumed.iter().any(old) && !resumed.is_empty(), "{resumed:?}");
+    let pty = opened(&folder, || {
+        let pty = Pty::xsh(&env, &[]);
+        pty.settle();
+    });
+    assert!(!pty.iter().any(old), "{pty:?}");
+    // The list reads the folder, and only those that it shows.
+    let listed = opened(&folder, || drop(env.run(&["sessions"]).stdout));
+    let read = listed.iter().filter(|name| name.starts_with("2026")).count();
+    assert!(listed.contains("") && (1..=60).contains(&read), "{read}: {listed:?}");
 }

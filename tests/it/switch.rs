@@ -120,7 +120,7 @@ fn a_switch_holds_for_its_session_and_is_taken_up_again() {
     let again = env.run(&["-v", "--resume", switched, "-p", "x"]).expect_code(0);
     assert_eq!(second.last_request().model(), "by-flag", "nothing is said: its own goes on");
     assert_says(&again.stderr, &["by-flag (second)"]);
-    let lost = env.run(&["--resume", sessions[1].to_str().expect("UTF-8"), "-p", "x"]);
+    let lost = env.run_alone(&["--resume", sessions[1].to_str().expect("UTF-8"), "-p", "x"]);
     assert_eq!(lost.code, 2, "the other one's provider is gone: {lost:?}");
 }
 

@@ -15,7 +15,7 @@ fn commands_and_paths() {
     for (line, start, expected) in [
         ("/he", 0, vec!["/help"]),
         ("/mo", 0, vec!["/model "]),
-        ("/s", 0, vec!["/sessions"]),
+        ("/s", 0, vec!["/sessions "]),
         ("say /he", 4, vec![]),
         ("@s", 0, vec!["@setup.py", "@src/"]),
         ("look at @src/m", 8, vec!["@src/main.rs"]),

@@ -1,19 +1,34 @@
-use super::{SessionLine, context, models, sessions, tools};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::{context, models, sessions, tools};
 use crate::agent::{ContextReport, Window};
 use crate::desk::{Listing, Offer};
+use crate::session::origin::Origin;
+use crate::session::store::{self, Listed};
 
 #[test]
 fn the_sessions() {
-    let line = |id: &str, title: &str| SessionLine {
+    let line = |id: &str, title: &str| Listed {
         id: id.into(),
-        when: "2 h ago".into(),
+        path: PathBuf::new(),
+        modified: SystemTime::UNIX_EPOCH,
+        size: 0,
+        created_at: "2026-01-01".into(),
+        cwd: String::new(),
         title: title.into(),
+        origin: if id == "b2" { Origin::Foreign } else { Origin::Own },
     };
+    let found = vec![line("a1", "fix it\r* c3"), line("b2", "try")];
+    let listing = store::Listing { sessions: found, unreadable: 0, older: 3 };
     assert_eq!(
-        sessions(&[line("a1", "fix it\r* c3"), line("b2", "try")], "b2"),
-        "  a1  2 h ago  fix it * c3\n* b2  2 h ago  try"
+        sessions(&listing, "b2"),
+        "  a1  2026-01-01  fix it * c3\n* b2  2026-01-01  try  [not written here]\n(3 older sessions not shown)"
     );
-    assert_eq!(sessions(&[], "x"), "No sessions are saved in this workspace.");
+    assert_eq!(
+        sessions(&store::Listing::default(), "x"),
+        "No sessions are saved in this workspace."
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::{FileChange, ToolResult};
+use crate::event::{FileChange, Restored, Rewind, ToolResult};
 
 const ID: &str = "20260101T000000Z-abcdef";
 
@@ -89,4 +89,64 @@ fn a_session_in_use_is_left_alone() {
     fs::write(log.with_extension("lock"), "1").unwrap();
     remove_if_abandoned(&log, ID);
     assert!(!part.exists());
+}
+
+/// One event names so many files that it is longer than the end that is looked at first.
+#[test]
+fn the_files_of_a_long_rewind_are_found_behind_a_torn_line() {
+    let own = format!("{}x1y2z3{TEMPORARY_SUFFIX}", temporary_prefix(ID));
+    let log = |path: &Path| {
+        let restored = |index: usize| Restored {
+            path: path.with_file_name(format!("file-{index}")).display().to_string(),
+            sha256: Some("0".repeat(64)),
+            mode: Some(0o644),
+            was: Some("1".repeat(64)),
+            mode_was: Some(0o644),
+        };
+        let files: Vec<Restored> = (0..5_000).map(restored).collect();
+        let rewind = Event::Rewind(Rewind { to_seq: 1, conversation: true, files });
+        let line = line(2, rewind);
+        assert!(line.len() as u64 > 10 * TAIL);
+        vec![change(1, "c1", Path::new("/elsewhere")), line, b"{\"type\":\"rewind_fin".to_vec()]
+    };
+    assert_eq!(left(log, &[&own, "a.txt"]), ["a.txt"]);
+}
+
+#[test]
+fn what_a_session_leaves_that_was_killed_while_it_was_made_is_swept_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = "{\"type\":\"session\",\"version\":1,\"id\":\"x\"";
+    for (name, content, lock) in [
+        ("empty", Some(""), true),
+        ("torn", Some(header), true),
+        ("only-lock", None, true),
+        ("in-use", Some(""), true),
+        ("whole", Some("{\"type\":\"session\"}\n"), true),
+        ("not-ours", Some("notes"), true),
+        ("never-locked", Some(""), false),
+    ] {
+        let log = dir.path().join(name).with_extension("jsonl");
+        if let Some(content) = content {
+            fs::write(&log, content).unwrap();
+        }
+        if lock {
+            fs::write(log.with_extension("lock"), "1").unwrap();
+        }
+    }
+    let _held = lock::Lock::acquire(&dir.path().join("in-use.jsonl")).unwrap();
+    sweep(dir.path());
+    let names = fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let left = [
+        "in-use.jsonl",
+        "in-use.lock",
+        "never-locked.jsonl",
+        "not-ours.jsonl",
+        "not-ours.lock",
+        "whole.jsonl",
+        "whole.lock",
+    ];
+    assert_eq!(names, left);
 }

@@ -36,6 +36,7 @@ fn header() -> Header {
         cwd: "/w".into(),
         xsh: "0.1.0".into(),
         forked_from: None,
+        mark: None,
     }
 }
 
@@ -46,7 +47,7 @@ fn record(seq: u64, text: &str) -> Record {
 
 /// Writes a log with these texts.
 fn write(path: &Path, texts: &[&str]) {
-    let mut log = Log::Planned { path: path.to_owned(), header: header(), index: None };
+    let mut log = Log::Planned { path: path.to_owned(), header: header(), refuge: None };
     for (index, text) in texts.iter().enumerate() {
         log.append(&record(index as u64 + 1, text)).unwrap();
     }
@@ -55,7 +56,7 @@ fn write(path: &Path, texts: &[&str]) {
 /// Reads a log back: its texts and what was damaged.
 fn texts(path: &Path) -> (Vec<String>, Damage) {
     let mut texts = Vec::new();
-    let (_, damage, _) = read(path, |record| match record.event {
+    let (_, damage, _) = read(path, &CancellationToken::new(), |record| match record.event {
         Event::UserMessage(message) => texts.push(message.content),
         Event::Unknown(kind) => texts.push(kind),
         other @ (Event::SystemPrompt(_)
@@ -67,6 +68,7 @@ fn texts(path: &Path) -> (Vec<String>, Damage) {
         | Event::Permission(_)
         | Event::FileChange(_)
         | Event::Rewind(_)
+        | Event::RewindFinished(_)
         | Event::TurnFinished(_)) => panic!("not written here: {other:?}"),
     })
     .unwrap();
@@ -74,7 +76,7 @@ fn texts(path: &Path) -> (Vec<String>, Damage) {
 }
 
 fn resume_and_add(path: &Path, seq: u64, text: &str) -> Damage {
-    let (_, damage, file) = resume(path, |_| {}).unwrap();
+    let (_, damage, file) = resume(path, &CancellationToken::new(), |_| {}).unwrap();
     Log::Open(file).append(&record(seq, text)).unwrap();
     damage
 }
@@ -160,7 +162,8 @@ fn what_is_no_session_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     for (content, why) in [
-        ("", "it is empty"),
+        ("", "it holds nothing"),
+        ("{\"type\":\"sess", "it holds nothing but a part of a line"),
         ("hello\n", "line 1"),
         ("{\"type\":\"other\"}\n", "no \"type\":\"session\""),
         ("{\"type\":\"session\",\"version\":99}\n", "version 99"),
@@ -178,11 +181,11 @@ fn a_second_writer_is_told_who_holds_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     write(&path, &["one"]);
-    let held = resume(&path, |_| {}).unwrap();
-    let error = resume(&path, |_| {}).err().unwrap().to_string();
+    let held = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
+    let error = resume(&path, &CancellationToken::new(), |_| {}).err().unwrap().to_string();
     assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
     drop(held);
-    assert!(resume(&path, |_| {}).is_ok());
+    assert!(resume(&path, &CancellationToken::new(), |_| {}).is_ok());
     assert!(!path.with_extension("lock").exists());
 }
 
@@ -192,7 +195,7 @@ fn a_lock_left_by_a_dead_process_is_taken_over() {
     let path = folder.path().join("s.jsonl");
     write(&path, &["one"]);
     fs::write(path.with_extension("lock"), "999999").unwrap();
-    assert!(resume(&path, |_| {}).is_ok());
+    assert!(resume(&path, &CancellationToken::new(), |_| {}).is_ok());
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn an_event_that_cannot_be_written_is_an_error_and_the_file_stays_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     write(&path, &["one"]);
-    let (_, _, mut file) = resume(&path, |_| {}).unwrap();
+    let (_, _, mut file) = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
     // A file that is open for reading only refuses writes as a full disk does.
     file.file = fs::File::open(&path).unwrap();
     let mut log = Log::Open(file);
@@ -243,7 +246,7 @@ fn open_log() -> (tempfile::TempDir, PathBuf, LogFile) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     write(&path, &["one", "two"]);
-    let (_, _, file) = resume(&path, |_| {}).unwrap();
+    let (_, _, file) = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
     (folder, path, file)
 }
 
@@ -307,7 +310,7 @@ fn a_workspace_that_is_gone_is_not_made_again() {
     let path = workspace.join(".xsh/sessions/s.jsonl");
     let cwd = workspace.display().to_string();
     let header = Header { cwd, ..header() };
-    let mut log = Log::Planned { path, header, index: None };
+    let mut log = Log::Planned { path, header, refuge: None };
     assert!(matches!(log.append(&record(1, "one")), Err(LogError::Changed { .. })));
     assert!(!workspace.exists());
 }
@@ -321,4 +324,23 @@ fn a_file_system_that_cannot_sync_is_no_fault_but_a_disk_that_fails_is() {
     let (_folder, _path, file) = open_log();
     let mut log = Log::Open(file);
     assert!(matches!(log.sync(), Err(LogError::Io { .. })));
+}
+
+#[test]
+fn reading_ends_when_it_is_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let text = "x".repeat(1 << 20);
+    write(&path, &[&*text; 20]);
+    let stop = CancellationToken::new();
+    let mut events = 0;
+    let read = read(&path, &stop, |_| {
+        events += 1;
+        stop.cancel();
+    });
+    assert!(matches!(read, Err(LogError::Io { .. })));
+    assert!((1..20).contains(&events), "{events}");
+    assert!(resume(&path, &stop, |_| {}).is_err());
+    let (_, _, file) = resume(&path, &CancellationToken::new(), |_| {}).unwrap();
+    assert_eq!(file.len, path.metadata().unwrap().len(), "the lock was let go, nothing was cut");
 }

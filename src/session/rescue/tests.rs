@@ -1,5 +1,7 @@
 use std::fs;
 
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 use crate::client::profile::GENERIC;
 use crate::event::{
@@ -101,7 +103,7 @@ fn finished() -> Event {
 /// What a session's file says: its state's messages, open calls and changes.
 fn told(path: &Path) -> (String, Vec<String>, usize) {
     let mut state = State::new(&GENERIC);
-    log::read(path, |record| state.apply(record)).unwrap();
+    log::read(path, &CancellationToken::new(), |record| state.apply(record)).unwrap();
     told_by(&state)
 }
 
@@ -114,7 +116,7 @@ fn told_by(state: &State) -> (String, Vec<String>, usize) {
 
 type Tamper = fn(&Path);
 
-const CASES: [(&str, Tamper); 6] = [
+const CASES: [(&str, Tamper); 7] = [
     ("removed", |path| fs::remove_file(path).unwrap()),
     ("removed", |path| fs::remove_dir_all(path.ancestors().nth(2).unwrap()).unwrap()),
     ("removed", |path| fs::remove_dir_all(path.ancestors().nth(3).unwrap()).unwrap()),
@@ -125,6 +127,13 @@ const CASES: [(&str, Tamper); 6] = [
     ("changed", |path| fs::write(path, "").unwrap()),
     ("changed", |path| {
         fs::write(path, [fs::read(path).unwrap(), b"more".to_vec()].concat()).unwrap();
+    }),
+    ("overwritten", |path| {
+        let length = fs::read(path).unwrap().len();
+        fs::write(path, "#".repeat(length)).unwrap();
+        // A clock that ticks slowly may not have ticked since.
+        let file = fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     }),
 ];
 
@@ -184,4 +193,16 @@ fn a_state_told_again_is_the_same_history() {
         assert_eq!(last.turn_open, state.turn_open);
     }
     assert!(told_by(&last).0.contains("outcome unknown"), "{:?}", told_by(&last));
+}
+
+#[test]
+fn a_log_that_was_only_touched_is_still_ours() {
+    let place = Place::new();
+    let mut session = place.session();
+    session.record(user(1, "first")).unwrap();
+    let path = session.path().unwrap();
+    let file = fs::File::options().append(true).open(&path).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    session.record(user(1, "second")).unwrap();
+    assert_eq!((session.path(), session.take_notices()), (Some(path), Vec::new()));
 }

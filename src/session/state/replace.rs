@@ -65,19 +65,20 @@ impl State {
             self.measured = None;
             self.encode_all();
         }
-        for file in rewind.files {
+        for file in &rewind.files {
             self.put_back(to_seq, file);
         }
+        self.putting_back = rewind.files;
     }
 
     /// What a tool replaced was known to the model and is again; what a command did was not.
-    fn put_back(&mut self, to_seq: u64, file: Restored) {
+    fn put_back(&mut self, to_seq: u64, file: &Restored) {
         let undone = |seq: u64, change: &FileChange| seq >= to_seq && change.path == file.path;
         let first = self.changes.iter().find(|(seq, change)| undone(*seq, change));
         let by = first.map_or(ChangedBy::Tool, |(_, change)| change.by);
         self.changes.retain(|(seq, change)| !undone(*seq, change));
         if by == ChangedBy::Tool {
-            self.know(file.path, file.sha256.unwrap_or_default());
+            self.know(file.path.clone(), file.sha256.clone().unwrap_or_default());
         }
     }
 

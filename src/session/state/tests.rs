@@ -242,7 +242,13 @@ fn broken_arguments_never_reach_a_provider() {
 }
 
 fn rewind(to_seq: u64, conversation: bool) -> Event {
-    let file = Restored { path: "/a".into(), sha256: Some("old".into()), mode: None };
+    let file = Restored {
+        path: "/a".into(),
+        sha256: Some("old".into()),
+        mode: None,
+        was: Some("new".into()),
+        mode_was: None,
+    };
     Event::Rewind(Rewind { to_seq, conversation, files: vec![file] })
 }
 

@@ -132,14 +132,14 @@ fn lists_are_newest_first_with_titles() {
     let file = workspace.join(format!(".xsh/sessions/{second}.jsonl"));
     fs::File::options().append(true).open(file).unwrap().set_modified(far_future()).unwrap();
     fs::write(workspace.join(".xsh/sessions/broken.jsonl"), "nonsense").unwrap();
-    let listing = place.store(&workspace).list(false, 10);
+    let listing = place.store(&workspace).list(false, 10, &CancellationToken::new());
     let titles: Vec<&str> = listing.sessions.iter().map(|listed| listed.title.as_str()).collect();
     assert_eq!((titles, listing.unreadable, listing.older), (vec!["second", "first"], 1, 0));
-    let listing = place.store(&workspace).list(false, 1);
+    let listing = place.store(&workspace).list(false, 1, &CancellationToken::new());
     assert_eq!((listing.sessions.len(), listing.older), (1, 2));
     let other = place.workspace("other");
-    assert_eq!(place.store(&other).list(false, 10), Listing::default());
-    assert_eq!(place.store(&other).list(true, 10).sessions.len(), 2);
+    assert_eq!(place.store(&other).list(false, 10, &CancellationToken::new()), Listing::default());
+    assert_eq!(place.store(&other).list(true, 10, &CancellationToken::new()).sessions.len(), 2);
 }
 
 #[test]
@@ -157,4 +157,39 @@ fn a_read_only_workspace_uses_the_state_folder_and_no_folder_at_all_is_a_warning
     assert!(warning.unwrap().contains("nothing can be saved"));
     let id = id_of(Path::new("a/b.jsonl"));
     assert_eq!(id, "b");
+}
+
+#[test]
+fn a_session_that_was_killed_while_it_was_made_counts_as_none() {
+    let place = Place::new();
+    let workspace = place.workspace("app");
+    let id = place.session(&workspace, "hi");
+    let folder = workspace.join(".xsh/sessions");
+    for (half, content) in
+        [("20990101T000000Z-aaaaaa", ""), ("20990101T000001Z-bbbbbb", "{\"type\":\"se")]
+    {
+        let path = folder.join(format!("{half}.jsonl"));
+        fs::write(&path, content).unwrap();
+        // Also where it is named as the one used last.
+        fs::write(folder.join("latest"), half).unwrap();
+        let store = place.store(&workspace);
+        assert_eq!(id_of(&store.find(None, None).unwrap()), id);
+        let listing = store.list(false, 10, &CancellationToken::new());
+        assert_eq!((listing.sessions.len(), listing.unreadable), (1, 0));
+        let error = log::read_header(&path).unwrap_err().to_string();
+        assert!(error.contains("it holds nothing"), "{error}");
+    }
+}
+
+#[test]
+fn a_search_that_is_to_stop_ends() {
+    let place = Place::new();
+    let workspace = place.workspace("app");
+    place.session(&workspace, "needle");
+    let (store, query) = (place.store(&workspace), Query::new("needle").unwrap());
+    let stop = CancellationToken::new();
+    assert_eq!(store.search(&query, false, 9, &stop).len(), 1);
+    stop.cancel();
+    assert_eq!(store.search(&query, false, 9, &stop).len(), 0);
+    assert_eq!(store.list(false, 9, &stop).sessions.len(), 0);
 }

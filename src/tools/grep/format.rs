@@ -17,6 +17,7 @@ pub(super) fn render(search: &Search<'_>, hits: &Hits, mut left_out: LeftOut) ->
     let body = if hits.files == 0 { nothing(search, hits) } else { matches(search, hits) };
     let mut lines = vec![body];
     lines.extend(too_long(search, hits));
+    lines.extend(hollow(hits));
     lines.extend(search.notes.iter().cloned());
     lines.extend(left_out.note());
     lines.join("\n")
@@ -31,6 +32,12 @@ fn too_long(search: &Search<'_>, hits: &Hits) -> Option<String> {
     let files = plural(hits.too_long, "file", "files");
     let note = format!("[Not searched to the end: {files}, where {why} {} MiB.]", MAX_SPAN >> 20);
     (hits.too_long > 0).then_some(note)
+}
+
+fn hollow(hits: &Hits) -> Option<String> {
+    let files = plural(hits.hollow, "binary file", "binary files");
+    let note = format!("[Not searched to the end: {files}, from a page of zero bytes on.]");
+    (hits.hollow > 0).then_some(note)
 }
 
 /// `3 matches in 2 files`, for the screen.

@@ -3,6 +3,7 @@
 //! Every file is searched to its end, so the totals are exact; texts are kept only for the first
 //! files in path order, as many as a result can show.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -75,6 +76,7 @@ pub(super) struct Hits {
     pub(super) links: u64,
     pub(super) unreadable: u64,
     pub(super) too_long: u64,
+    pub(super) hollow: u64,
     pub(super) folders: ByFolder,
 }
 
@@ -124,6 +126,7 @@ impl Hits {
         self.links += other.links;
         self.unreadable += other.unreadable;
         self.too_long += other.too_long;
+        self.hollow += other.hollow;
         self.folders.add(other.folders);
     }
 }
@@ -160,12 +163,14 @@ impl<'a> Seeker<'a> {
         let Self { job, searcher, matcher, hits } = self;
         let keep = job.mode == Mode::Content && hits.wants(&path, job.cap);
         let mut sink = Collect { job, matcher, keep, after_gap: false, file: FileHits::default() };
+        let hollow = Cell::new(false);
         let result = open_file(&path).and_then(|file| {
-            let reader = Watched { file, until: job.until };
+            let reader = Watched { file, until: job.until, hollow: &hollow };
             searcher.search_reader(&*matcher, reader, &mut sink)
         });
         let file = sink.file;
         hits.searched += 1;
+        hits.hollow += u64::from(hollow.get());
         match result {
             Err(error) if error.raw_os_error().is_some() => hits.unreadable += 1,
             Err(_) if job.until.over() => {}
@@ -178,18 +183,30 @@ impl<'a> Seeker<'a> {
     }
 }
 
-/// A file that stops giving when the search is over.
+/// A file that stops giving when the search is over, and where it holds nothing: the holes of a sparse
+/// file may be as long as they like.
 pub(super) struct Watched<'a> {
     pub(super) file: File,
     pub(super) until: Until<'a>,
+    /// It came to a page of nothing but zero bytes.
+    pub(super) hollow: &'a Cell<bool>,
 }
+
+/// So many zero bytes in a row are a hole in a disk image or a database, not text.
+const PAGE: usize = 4096;
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.until.over() {
             return Err(io::Error::other("the search is over"));
         }
-        self.file.read(buffer)
+        let count = self.file.read(buffer)?;
+        let read = buffer.get(..count).unwrap_or_default();
+        if count >= PAGE && read.iter().all(|byte| *byte == 0) {
+            self.hollow.set(true);
+            return Ok(0);
+        }
+        Ok(count)
     }
 }
 

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -209,9 +210,7 @@ fn a_huge_line_is_searched() {
 #[test]
 fn what_is_too_long_to_search_is_said() {
     let tree = Tree::new(&[("small", "a\nb\n")]);
-    let file = fs::File::create(tree.root.join("large")).unwrap();
-    file.set_len(65 << 20).unwrap();
-    drop(file);
+    tree.write("large", &vec![b'x'; 65 << 20]);
     let content = grep(&tree, json!({"pattern": "a\\nb"}));
     assert_eq!(
         content,
@@ -315,10 +314,24 @@ fn an_interrupt_is_said() {
 fn reading_ends_at_an_interrupt() {
     let tree = Tree::new(&[("f", "x\n")]);
     let file = fs::File::open(tree.root.join("f")).unwrap();
-    let mut watched = search::Watched { file, until: walk::Until::new(&tree.cancel) };
+    let (until, hollow) = (walk::Until::new(&tree.cancel), Cell::new(false));
+    let mut watched = search::Watched { file, until, hollow: &hollow };
     tree.cancel.cancel();
     let error = std::io::Read::read(&mut watched, &mut [0; 8]).unwrap_err();
     assert_ne!(error.kind(), std::io::ErrorKind::Interrupted, "that kind is tried again");
+}
+
+/// The file is far larger than what could be read in the time that a search has.
+#[test]
+fn a_sparse_file_is_left_at_its_first_hole() {
+    let tree = Tree::new(&[("a.txt", "needle\n"), ("disk.img", "needle\n"), ("hole.img", "hay\n")]);
+    for name in ["disk.img", "hole.img"] {
+        let file = fs::File::options().append(true).open(tree.root.join(name)).unwrap();
+        file.set_len(1 << 42).unwrap();
+    }
+    let content = grep(&tree, json!({"pattern": "needle"}));
+    assert!(content.contains("a.txt") && content.contains("disk.img"), "{content}");
+    assert!(content.contains("1 binary file, from a page of zero bytes on"), "{content}");
 }
 
 #[test]

@@ -143,23 +143,6 @@ fn an_absolute_link_that_stays_inside_works() {
 }
 
 #[test]
-fn a_path_is_held_by_its_text_alone() {
-    let fixture = workspace();
-    let work = &fixture.workspace.root;
-    for (path, held) in [
-        (work.join("src/gone"), true),
-        (work.clone(), true),
-        (work.join("src/../../outside/secret"), false),
-        (work.join(".xsh/config.toml"), false),
-        (work.with_file_name("work-old"), false),
-        (PathBuf::from("/etc/passwd"), false),
-        (PathBuf::from("src/main.rs"), false),
-    ] {
-        assert_eq!(fixture.workspace.holds(&path), held, "{}", path.display());
-    }
-}
-
-#[test]
 fn texts_that_are_no_paths_are_told() {
     let fixture = workspace();
     for (given, why) in [

@@ -108,6 +108,7 @@ fn start(args: &Args, context: &ToolContext<'_>) -> Outcome {
         command: &args.command,
         folder: &context.workspace.root,
         hidden_env: context.hidden_env,
+        masks: context.masks,
         confinement: context.sandbox,
         output_dir: context.output_dir,
         output_bytes: RESULT_BYTES - super::STATUS_BYTES,

@@ -73,6 +73,7 @@ impl Bench {
                 journal: &NoJournal,
                 output_dir: &output_dir,
                 hidden_env: &hidden_env,
+                masks: &crate::mask::Masks::default(),
                 sandbox: None,
                 jobs: &jobs,
                 runtime: &handle,

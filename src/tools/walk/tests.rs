@@ -87,6 +87,7 @@ impl Tree {
             journal: &NoJournal,
             output_dir: &self.root,
             hidden_env: &[],
+            masks: &crate::mask::Masks::default(),
             sandbox: None,
             jobs: &crate::jobs::Jobs::default(),
             runtime: runtime.handle(),

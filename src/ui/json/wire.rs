@@ -20,6 +20,7 @@ pub(super) struct Init<'a> {
     model: &'a str,
     #[serde(rename = "permissionMode")]
     permission_mode: &'a str,
+    sandbox: &'a str,
     provider: &'a str,
     scripted: bool,
 }
@@ -35,6 +36,7 @@ impl<'a> Init<'a> {
             mcp_servers: [],
             model: &session.model,
             permission_mode: &session.permission_mode,
+            sandbox: &session.sandbox,
             provider: &session.provider,
             scripted: session.scripted,
         }

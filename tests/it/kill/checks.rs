@@ -61,6 +61,11 @@ impl Checks {
         if let Some((before, its_summaries)) = &self.last
             && *its_summaries == summaries
         {
+            // The last request of a killed run may wait at the provider's door until the next run has
+            // sent one: then it is a beginning of that one.
+            if before.starts_with(&messages) {
+                return;
+            }
             assert!(
                 messages.starts_with(before),
                 "{context}: the history changed:\n{before}\n{messages}"

@@ -171,6 +171,21 @@ impl Env {
         command
     }
 
+    /// Runs to the end where no model server of this machine can be found: without any network, as far
+    /// as the system lets one shut it out.
+    pub fn run_alone(&self, args: &[&str]) -> Output {
+        let alone = ["--user", "--map-root-user", "--net", "--"];
+        let can = Command::new("unshare").args(alone).arg("true").stderr(Stdio::null()).status();
+        if !can.is_ok_and(|status| status.success()) {
+            return self.run(args);
+        }
+        let mut command = Command::new("unshare");
+        command.args(alone).arg(env!("CARGO_BIN_EXE_xsh")).args(args);
+        command.current_dir(&self.workspace).env_clear().process_group(0);
+        command.envs(self.vars.iter().map(|(name, value)| (name, value)));
+        Running::start(command, None).wait()
+    }
+
     /// The environment, for a process that is not started by [`Env::command`].
     pub fn vars(&self) -> &[(String, String)] {
         &self.vars

@@ -173,6 +173,7 @@ fn no_more_than_the_limit_run_at_once() {
                 command: "sleep 300",
                 folder: &root,
                 hidden_env: &env,
+                masks: &crate::mask::Masks::default(),
                 confinement: None,
                 output_dir: context.output_dir,
                 output_bytes: 1_000,
