@@ -171,7 +171,11 @@ impl Confinement {
             Means::Landlock | Means::Seatbelt => "$TMPDIR".to_owned(),
         };
         let roots: Vec<String> = self.roots.iter().map(|root| root.display().to_string()).collect();
-        format!("the sandbox lets commands write only below {} and {tmp}", roots.join(", "))
+        format!(
+            "the sandbox lets commands write only below {} and {tmp}, and not to what other programs run by \
+             themselves (.git/config, .git/hooks, .vscode, …)",
+            roots.join(", ")
+        )
     }
 }
 

@@ -20,7 +20,7 @@ fn a_stream_of_lines() {
     let (out, err) = shown(&script::turn(), Format::Stream);
     assert_eq!(err, "warning: the log cannot be written\n");
     insta::assert_snapshot!(out, @r#"
-    {"type":"system","subtype":"init","cwd":"/work/demo","session_id":"20260101T000000Z-abcd","tools":["read","shell"],"mcp_servers":[],"model":"deepseek-chat","permissionMode":"auto","provider":"deepseek","scripted":false}
+    {"type":"system","subtype":"init","cwd":"/work/demo","session_id":"20260101T000000Z-abcd","tools":["read","shell"],"mcp_servers":[],"model":"deepseek-chat","permissionMode":"auto","sandbox":"full","provider":"deepseek","scripted":false}
     {"type":"assistant","message":{"id":"msg_1_1","type":"message","role":"assistant","model":"deepseek-chat","content":[{"type":"text","text":"First I look."},{"type":"tool_use","id":"c1","name":"read","input":{"file_path": "src/main.rs"}},{"type":"tool_use","id":"c2","name":"edit","input":{"unparsed":"not json"}},{"type":"tool_use","id":"c3","name":"shell","input":{"command":"cargo test"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1500,"cache_creation_input_tokens":0,"cache_read_input_tokens":4500,"output_tokens":170}},"parent_tool_use_id":null,"session_id":"20260101T000000Z-abcd"}
     {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"1: a","is_error":false}]},"parent_tool_use_id":null,"session_id":"20260101T000000Z-abcd"}
     {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"ok","is_error":false}]},"parent_tool_use_id":null,"session_id":"20260101T000000Z-abcd"}

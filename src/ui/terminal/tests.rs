@@ -26,8 +26,8 @@ fn shown(mut screen: Terminal<Vec<u8>>, updates: &[Update]) -> String {
 #[test]
 fn a_turn_in_80_columns() {
     insta::assert_snapshot!(shown(screen(80, false, false), &script::turn()), @r"
-    xsh 0.1.0 · deepseek-chat (deepseek) · /work/demo · mode auto · AGENTS.md
-    /help lists the commands
+    xsh 0.1.0 · deepseek-chat (deepseek) · /work/demo · mode auto · sandbox full
+    AGENTS.md · /help lists the commands
     I will
 
     (the answer above was cut off; asking again)
@@ -63,8 +63,8 @@ fn a_turn_in_40_columns() {
     }
     insta::assert_snapshot!(out, @r"
     xsh 0.1.0 · deepseek-chat (deepseek)
-    /work/demo · mode auto · AGENTS.md
-    /help lists the commands
+    /work/demo · mode auto · sandbox full
+    AGENTS.md · /help lists the commands
     I will
 
     (the answer above was cut off; asking again)
@@ -221,7 +221,7 @@ fn the_demo_is_labelled() {
     session.resumed_turns = Some(3);
     insta::assert_snapshot!(shown(screen(60, false, false), &[Update::SessionOpened(session)]), @r"
     xsh 0.1.0 · deepseek-chat (deepseek) · /work/demo
-    mode auto · AGENTS.md · resumed, 3 turns
+    mode auto · sandbox full · AGENTS.md · resumed, 3 turns
     Demo: the replies come from a script, not from a model.
     ");
 }
