@@ -119,6 +119,9 @@ fn run(args: &Args, context: &ToolContext<'_>) -> Outcome {
         limit: Some(Duration::from_secs(seconds)),
         confinement: context.sandbox,
     };
+    let free = args.outside_sandbox.as_ref().filter(|_| context.sandbox.is_none());
+    let outside = free.map(|_| "it ran outside the sandbox".to_owned());
+    let note = note.into_iter().chain(outside).reduce(|note, outside| format!("{note}; {outside}"));
     execute(&spec, Some(&args.command), note, context)
 }
 
