@@ -103,7 +103,7 @@ impl Victim {
     }
 
     fn spawn(&self) -> Child {
-        let mut args = vec!["--permission-mode", "full", "--context-window", "48000"];
+        let mut args = vec!["--permission-mode", "auto", "--context-window", "48000"];
         if self.log().is_some() {
             args.push("-c");
         }
