@@ -65,8 +65,9 @@ pub struct Start {
 /// Loads the configuration and finds the session that is asked for.
 pub fn prepare(args: &Args) -> Result<Start, Error> {
     let mut args = args.clone();
-    let mut sandbox = process::probe_sandbox();
-    let mut world = world(&args, &sandbox)?;
+    // Takes as long as all the rest here, and is needed last.
+    let probe = std::thread::spawn(process::probe_sandbox);
+    let mut world = load::world(&args, Environment::read())?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
     let mut warnings = Vec::new();
@@ -83,17 +84,16 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
         } else if home != config.workspace {
             args = elsewhere(&args, &home)?;
-            world = self::world(&args, &sandbox)?;
+            world = load::world(&args, Environment::read())?;
             config = resolve(&args, &world)?;
             (store, warning) = open_store(&config, &args);
             warnings.push(format!("working in the session's folder: {}", home.display()));
         }
     }
-    sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
-    if sandbox.strength != world.strength {
-        world.strength = sandbox.strength.clone();
-        config = resolve(&args, &world)?;
-    }
+    let sandbox = probe.join().unwrap_or_else(|_| Sandbox::none("it could not be tried out"));
+    let sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
+    world.strength = sandbox.strength.clone();
+    config = resolve(&args, &world)?;
     if let Some(path) = &wanted {
         let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
         match store.origin(path, &header) {
@@ -110,11 +110,6 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
     let rules = rules(&config)?;
     let (resume, notes) = (wanted, Vec::new());
     Ok(Start { config, world, args, store, resume, foreign, rules, sandbox, warnings, notes })
-}
-
-/// What surrounds the run, with how well commands can be confined in it.
-fn world(args: &Args, sandbox: &Sandbox) -> Result<World, Error> {
-    Ok(World { strength: sandbox.strength.clone(), ..load::world(args, Environment::read())? })
 }
 
 /// The user's rules, from the configuration and the command line.
