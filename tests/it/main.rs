@@ -12,6 +12,7 @@
 #![expect(unreachable_pub, reason = "nothing leaves a test binary")]
 
 mod cancel;
+mod clock;
 mod compaction;
 mod config;
 mod crash;
@@ -27,6 +28,7 @@ mod layers;
 mod limits;
 mod negotiation;
 mod network;
+mod overflow;
 mod permissions;
 mod personas;
 mod prompt;
@@ -46,3 +48,4 @@ mod switch;
 mod text_calls;
 mod tools_files;
 mod tools_shell;
+mod typed_ahead;
