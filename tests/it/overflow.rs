@@ -35,7 +35,7 @@ fn the_overflow_of_a_model_is_forgotten_with_the_model() {
          [models.\"second/large\"]\ncontext_window = 200000\n",
         second.base_url()
     ));
-    let long = filler("the-topic", 40);
+    let long = filler("the-topic", 20);
     let output = env.run(&["-p", &long]).expect_code(1);
     assert_says(&output.stderr, &["9000|9,000|context"]);
     let asked = first.requests().len();
@@ -48,9 +48,7 @@ fn the_overflow_of_a_model_is_forgotten_with_the_model() {
     let request = second.last_request();
     assert_eq!((request.roles().as_str(), request.last()), ("user user", "and now?"));
     assert_eq!(request.mentions("the-topic"), 1);
-    eprintln!("{}", env.log().kinds());
-    eprintln!("{}", &String::from_utf8_lossy(&request.body).replace("lorem ipsum dolor ", "L"));
-    assert!(request.body.len() > 40_000, "nothing was cut: {}", request.body.len());
+    assert!(request.body.len() > 20_000, "nothing was cut: {}", request.body.len());
     assert_eq!((first.requests().len(), second.requests().len()), (asked, 1));
     assert!(env.log().of("compaction").is_empty());
     // Its window is still known of the first alone.
