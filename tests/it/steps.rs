@@ -8,7 +8,7 @@ use crate::support::http::Request;
 use crate::support::log::Log;
 use crate::support::provider::Provider;
 use crate::support::reply::{
-    Call, DONE, Reply, call, delta, edit, finish, raw_call, read, shell, write,
+    Call, DONE, Reply, call, delta, edit, event, finish, raw_call, read, shell, write,
 };
 
 /// One turn in which the model makes these calls at once and then answers; gives the request that
@@ -231,8 +231,9 @@ fn an_answer_of_reasoning_alone_does_not_spoil_the_history() {
         _ => Reply::text("Yes."),
     });
     let env = Env::new(&provider);
-    let first = env.turn("think");
-    assert!([0, 1].contains(&first.code), "{first:?}");
+    let _ = env.turn("think").expect_code(0);
+    let kept = env.log().last("assistant_message").clone();
+    assert_eq!((&kept["content"], &kept["reasoning"]), (&json!(""), &json!("hm, hm")));
     let _ = env.go_on("and now?");
     assert_eq!(provider.last_request().last(), "and now?");
 }
@@ -301,6 +302,24 @@ fn usage_is_summed_once_per_request() {
     for (key, sum) in [("prompt", 2100), ("completion", 30), ("cached", 1900)] {
         assert_eq!(usage[key], sum, "{usage}");
     }
+}
+
+#[test]
+fn a_failed_attempt_costs_but_is_no_part_of_the_context() {
+    let told = json!({"prompt_tokens": 9000, "completion_tokens": 70});
+    let half = Reply::events([
+        delta(json!({"content": "Half"})),
+        event(json!({"choices": [], "usage": told})),
+    ]);
+    let provider = Provider::start([half, Reply::text("Whole.").usage(1000, 10, 0)]);
+    let env = Env::new(&provider);
+    env.config("[retry]\nmax_wait = 0.05\n");
+    let args = ["-v", "--context-window", "10000", "-p", "go"];
+    let output = env.run(&args).expect_code(0);
+    assert_says(&output.stderr, &["context 10 %"]);
+    let usage = env.log().last("turn_finished")["usage"].clone();
+    assert_eq!((&usage["prompt"], &usage["completion"]), (&json!(10_000), &json!(80)), "{usage}");
+    assert_eq!(env.log().last("assistant_message")["usage"]["prompt"], 1000);
 }
 
 #[test]
