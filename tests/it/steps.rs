@@ -69,6 +69,36 @@ fn a_write_is_a_barrier_between_reads() {
     assert_eq!(env.text("a.txt"), "new\n");
 }
 
+/// A slow search between quick reads, then a write between reads: what the log says of when each ran.
+#[test]
+fn neighbouring_reads_overlap_and_a_write_waits_for_them() {
+    let setup = |env: &Env| {
+        env.write("a.txt", "old\n");
+        let line = "abab".repeat(250);
+        for file in 0..10 {
+            env.write(&format!("f{file}.txt"), format!("{line}\n").repeat(200));
+        }
+    };
+    let calls = vec![
+        call("c1", "grep", json!({"pattern": "(a|b|ab)*c$"})),
+        read("c2", "a.txt"),
+        write("c3", "a.txt", "new\n"),
+        read("c4", "a.txt"),
+    ];
+    let (env, request) = results(setup, calls);
+    assert_eq!(request.result_ids(), ["c1", "c2", "c3", "c4"]);
+    let log = env.log();
+    let place = |kind: &str, id: &str| {
+        let found = log.lines.iter().position(|l| l["type"] == kind && l["call_id"] == id);
+        found.unwrap_or_else(|| panic!("no {kind} of {id}: {}", log.kinds()))
+    };
+    let (started, ended) = (|id| place("tool_started", id), |id| place("tool_result", id));
+    assert!(started("c2") < ended("c1"), "they run together: {}", log.kinds());
+    assert!(ended("c1").max(ended("c2")) < started("c3") && ended("c3") < started("c4"));
+    assert_says(request.result("c2"), &["1: old"]);
+    assert_says(request.result("c4"), &["1: new"]);
+}
+
 #[test]
 fn three_edits_of_one_file_in_one_reply_all_land() {
     let setup = |env: &Env| env.write("a.txt", "one\ntwo\nthree\n");
