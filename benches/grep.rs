@@ -58,6 +58,7 @@ pub(crate) fn run() {
 fn search(workspace: &Workspace, pattern: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = ToolContext {
+        target: None,
         workspace,
         session_id: "",
         call_id: "bench",

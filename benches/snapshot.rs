@@ -73,6 +73,7 @@ fn build(root: &Path, files: usize) {
 fn command(watch: &Mutex<Watch>, root: &Path, run: impl FnOnce()) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = ToolContext {
+        target: None,
         workspace: &Workspace {
             root: root.to_path_buf(),
             extra: Vec::new(),

@@ -225,10 +225,15 @@ impl Agent {
         }
     }
 
-    /// `/tools`: name and first sentence of each tool.
+    /// `/tools`: name and first sentence of each tool, and where it comes from if it is not built in.
     pub fn tools(&self) -> Vec<(String, String)> {
         let first = |text: &str| text.split_once(". ").map_or(text, |(first, _)| first).to_owned();
-        self.registry.describe().into_iter().map(|(n, d)| (n.to_owned(), first(d))).collect()
+        let origin = |name: &str| {
+            let file = self.registry.file(name);
+            file.map_or_else(String::new, |file| format!(" ({})", file.display()))
+        };
+        let described = self.registry.describe().into_iter();
+        described.map(|(n, d)| (n.to_owned(), first(d) + &origin(n))).collect()
     }
 
     /// The session's id, and its file where it is saved.

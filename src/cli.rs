@@ -197,6 +197,14 @@ pub enum Command {
     },
     /// List the models that the provider offers
     Models,
+    /// List the tools of the model's that are not built in, or add examples
+    Tools {
+        #[command(subcommand)]
+        #[expect(missing_docs, reason = "a doc comment would replace the help text")]
+        action: Option<ToolsAction>,
+    },
+    /// Ask whether this project's settings and tools may be used
+    Trust,
     /// Show where each setting comes from and whether all is well
     Doctor,
     /// Print the completion script for a shell
@@ -226,6 +234,25 @@ pub enum SessionsAction {
         id: String,
     },
 }
+
+/// What `xsh tools` does; without one it lists.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ToolsAction {
+    /// List the tools
+    List,
+    /// Put examples into your own folder of tools: calculator, clock, `text_stats`
+    Add {
+        /// Their names
+        #[arg(value_name = "NAME", required_unless_present = "all", value_parser = EXAMPLE_NAMES)]
+        names: Vec<String>,
+        /// All of them
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// The names of `tools::custom::examples`.
+const EXAMPLE_NAMES: [&str; 3] = ["calculator", "clock", "text_stats"];
 
 /// The form of a headless answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -344,7 +371,10 @@ fn usage_error(error: &clap::Error) -> Error {
             None => rest.push(line.trim_matches(['[', ']'])),
         }
     }
-    let help = if is_second_word(error) { Some(QUOTE_HELP.to_owned()) } else { tip };
+    // A word too many is taken for a command, which only the command line as a whole tells.
+    let is_command = error.kind() == ErrorKind::InvalidSubcommand
+        && text.lines().any(|line| line.starts_with("Usage: xsh ["));
+    let help = if is_command || is_second_word(error) { Some(QUOTE_HELP.to_owned()) } else { tip };
     Error::usage(what, rest.join(" ")).help(help.unwrap_or_else(|| "see `xsh --help`".to_owned()))
 }
 

@@ -183,6 +183,7 @@ impl Job {
         let spec = CommandSpec {
             argv: process::Shell::current().argv(&self.command),
             folder: &place.folder,
+            input: &[],
             hidden_env: &place.hidden_env,
             limit: None,
             confinement: self.confinement.as_ref(),

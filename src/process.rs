@@ -20,7 +20,7 @@ mod kin;
 mod watch;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -104,6 +104,8 @@ pub struct CommandSpec<'a> {
     pub argv: Vec<OsString>,
     /// The folder it starts in.
     pub folder: &'a Path,
+    /// What it finds on stdin; nothing if empty.
+    pub input: &'a [u8],
     /// Variables of this process that it must not see (provider keys).
     pub hidden_env: &'a [String],
     /// When it is stopped; never if none.
@@ -362,7 +364,7 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<Started> {
     };
     command
         .current_dir(spec.folder)
-        .stdin(Stdio::null())
+        .stdin(stdin(spec.input)?)
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .envs(QUIET_ENV)
@@ -374,6 +376,17 @@ fn start(spec: &CommandSpec<'_>) -> io::Result<Started> {
     // The command object holds a writing end, and goes out of scope here; so do the files for the box.
     let child = command.spawn()?;
     Ok(Started { child, reader, mark, report: report.map(|(report, _)| report) })
+}
+
+/// Where a command reads its input: in a file without a name, so that nobody has to feed it.
+fn stdin(input: &[u8]) -> io::Result<Stdio> {
+    if input.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let mut file = tempfile::tempfile()?;
+    file.write_all(input)?;
+    file.rewind()?;
+    Ok(file.into())
 }
 
 /// What the marks of all commands of this program begin with.

@@ -8,10 +8,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction};
+use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction, ToolsAction};
 use crate::client::discover;
-use crate::commands::{doctor, generate, models, sessions};
+use crate::commands::{doctor, generate, models, sessions, tools};
 use crate::config::file::History;
+use crate::config::project::Trust;
 use crate::config::{Config, instructions, load};
 use crate::demo;
 use crate::desk::Desk;
@@ -22,6 +23,7 @@ use crate::policy::{Mode, Strength};
 use crate::repl::editor::{Editor, EditorOptions};
 use crate::repl::pick::{Picked, confirm, pick};
 use crate::repl::signals::Signals;
+use crate::repl::trust;
 use crate::repl::{self, Shell};
 use crate::session::origin;
 use crate::start::choice::{self, Ways};
@@ -91,12 +93,25 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
             out::print(&text).map(|()| Exit::Done)
         }
         Command::Models => with_runtime(list_models(args)),
+        Command::Tools { action } => manage_tools(args, action.as_ref()),
+        Command::Trust => with_runtime(ask_trust(args)),
         Command::Doctor => with_runtime(examine(args)),
         Command::Completions { shell } => {
             out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
         Command::Man => out::print_bytes(&generate::man()?).map(|()| Exit::Done),
     }
+}
+
+fn manage_tools(args: &Args, action: Option<&ToolsAction>) -> Result<Exit, Error> {
+    let start = start::prepare(args)?;
+    let text = match action {
+        Some(ToolsAction::Add { names, all }) => {
+            tools::add(start.config.user_dir.as_deref(), names, *all)?
+        }
+        Some(ToolsAction::List) | None => tools::list(&start.world),
+    };
+    out::print(&text).map(|()| Exit::Done)
 }
 
 async fn list_models(args: &Args) -> Result<Exit, Error> {
@@ -127,7 +142,9 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
 }
 
 async fn examine(args: &Args) -> Result<Exit, Error> {
-    let Start { mut config, store, warnings, sandbox, .. } = start::prepare(args)?;
+    let mut start = start::prepare(args)?;
+    start.warn_untrusted();
+    let Start { mut config, store, warnings, sandbox, .. } = start;
     let unsaved = "neither the workspace nor the state folder is writable".to_owned();
     let session_folder = store.folder().map(std::path::Path::to_owned).ok_or(unsaved);
     let found = instructions::find(&config.workspace, config.user_dir.as_deref());
@@ -167,6 +184,7 @@ async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
     accept_named(&mut start)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
+    start.warn_untrusted();
     let ways = choice::find(&start).await;
     choice::take_usual(&mut start, &ways);
     let screen = headless_screen(args)?;
@@ -226,19 +244,17 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
 async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
     let mut start = start::prepare(args)?;
-    let ways = choice::find(&start).await;
     let screen = person_screen(args, &start.config)?;
-    let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(&start.config);
-    let mut editor = Editor::start(EditorOptions {
-        history: history_file(&start),
-        masks: start.config.masks.clone(),
-        rich,
-        color: colors(args, &start.config),
-        root: start.config.workspace.clone(),
-    })?;
+    let (mut editor, rich) = editor(args, &start)?;
     if !accept(&mut start, &screen, &mut editor, &mut signals).await {
         return Ok(Exit::Done);
     }
+    if start.world.trust == Trust::Unasked && io::stdin().is_terminal() {
+        decide_trust(&mut start, &screen, &mut editor).await?;
+    } else {
+        start.warn_untrusted();
+    }
+    let ways = choice::find(&start).await;
     let (ask, questions) = mpsc::unbounded_channel();
     let store = start.store.clone();
     if ways.choices.is_empty() || !rich {
@@ -285,6 +301,51 @@ async fn accept(
         yes = confirm(screen, editor, &prompt) => yes,
         _ = signals.next() => false,
     }
+}
+
+/// The line editor, and whether it has a terminal to itself.
+fn editor(args: &Args, start: &Start) -> Result<(Editor, bool), Error> {
+    let config = &start.config;
+    let rich = io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb(config);
+    let editor = Editor::start(EditorOptions {
+        history: history_file(start),
+        masks: config.masks.clone(),
+        rich,
+        color: colors(args, config),
+        root: config.workspace.clone(),
+    })?;
+    Ok((editor, rich))
+}
+
+/// Shows what the project brings along and asks whether it may.
+async fn decide_trust(
+    start: &mut Start,
+    screen: &Handle,
+    editor: &mut Editor,
+) -> Result<(), Error> {
+    let demands = start.world.offered.demands(&start.config.masks);
+    let yes = trust::ask(screen, editor, &start.config.workspace, &demands).await;
+    start.answer_trust(yes)?;
+    screen.show(Update::Note(trust::answered(yes)));
+    Ok(())
+}
+
+/// `xsh trust`: asks, whatever was said before.
+async fn ask_trust(args: &Args) -> Result<Exit, Error> {
+    let mut start = start::prepare(args)?;
+    if start.world.trust == Trust::NotNeeded {
+        let workspace = start.config.workspace.display();
+        return out::print(&format!("nothing in {workspace}/.xsh needs your trust\n"))
+            .map(|()| Exit::Done);
+    }
+    let screen = person_screen(args, &start.config)?;
+    let (mut editor, _) = editor(args, &start)?;
+    decide_trust(&mut start, &screen, &mut editor).await?;
+    for warning in start.warnings.drain(..) {
+        screen.show(Update::Warning(warning));
+    }
+    screen.pause().await;
+    Ok(Exit::Done)
 }
 
 /// The user picks a provider, and keeps it for later if they like. False: they want to end.

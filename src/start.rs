@@ -20,6 +20,7 @@ use crate::client::profile::{GENERIC, Profile};
 use crate::client::request::Envelope;
 use crate::client::retry::RetryPolicy;
 use crate::config::environment::Environment;
+use crate::config::project::Trust;
 use crate::config::resolve::{World, resolve};
 use crate::config::{Config, Origin, instructions, keep, load};
 use crate::demo;
@@ -32,6 +33,7 @@ use crate::sandbox::Sandbox;
 use crate::session::origin;
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
+use crate::tools::custom::{self, Folder, Owner};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::update::Update;
@@ -151,6 +153,7 @@ pub struct Wires {
 /// An agent with a provider, and the desk where it finds others. Reads the log where a session is
 /// resumed; makes no connection.
 pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
+    let registry = registry(&mut start);
     tell(&mut start, &wires);
     let mut desk = Desk::new(start.args.clone(), start.world.clone(), start.config.clone());
     let profile = start.config.endpoint.as_ref().map_or(&GENERIC, |endpoint| endpoint.profile);
@@ -159,7 +162,7 @@ pub fn agent(mut start: Start, wires: Wires) -> Result<(Agent, Desk), Error> {
         Some(recorded) => desk.mind_for(recorded)?,
         None => (desk.home()?, None),
     };
-    let mut agent = assemble(&start, mind, session, wires);
+    let mut agent = assemble(&start, (mind, registry), session, wires);
     if let Some(effort) = desk.recorded_effort(agent.session.state.model.as_ref()) {
         agent.restore_effort(Some(effort));
     }
@@ -192,9 +195,44 @@ pub fn demo_agent(mut start: Start, wires: Wires) -> Result<Agent, Error> {
         masks: start.config.masks.clone(),
     };
     let (session, resumed) = open_session(&start, mind.profile, &wires)?;
-    let agent = assemble(&start, mind, session, wires);
+    let agent = assemble(&start, (mind, Registry::builtin()), session, wires);
     agent.opened(resumed);
     Ok(agent)
+}
+
+impl Start {
+    /// The warning that what the project brings along is not trusted, where that is so.
+    pub fn warn_untrusted(&mut self) {
+        if matches!(self.world.trust, Trust::Refused | Trust::Unasked) {
+            self.warnings.push(self.world.offered.ignored(&self.world.workspace));
+        }
+    }
+
+    /// Takes the user's answer about what the project brings along.
+    pub fn answer_trust(&mut self, yes: bool) -> Result<(), Error> {
+        self.warnings.extend(self.world.answer_trust(yes)?);
+        self.config = resolve(&self.args, &self.world)?;
+        let warnings = std::mem::take(&mut self.config.warnings);
+        let new: Vec<_> = warnings.into_iter().filter(|w| !self.warnings.contains(w)).collect();
+        self.warnings.extend(new);
+        Ok(())
+    }
+}
+
+/// The built-in tools, the user's, and the project's where they are trusted.
+fn registry(start: &mut Start) -> Registry {
+    let builtin = Registry::builtin();
+    let (tools, warnings) = custom::load(&tool_folders(&start.world), &builtin.names());
+    start.warnings.extend(warnings);
+    builtin.with_custom(&tools)
+}
+
+/// The folders whose tools count.
+pub fn tool_folders(world: &World) -> Vec<Folder> {
+    let user = world.environment.user_dir().map(|dir| dir.join("tools"));
+    let user = user.and_then(|path| custom::read_folder(&path, Owner::User));
+    let project = world.offered.tools.clone().filter(|_| world.trust == Trust::Granted);
+    user.into_iter().chain(project).collect()
 }
 
 fn tell(start: &mut Start, wires: &Wires) {
@@ -205,9 +243,14 @@ fn tell(start: &mut Start, wires: &Wires) {
     }
 }
 
-fn assemble(start: &Start, mind: Mind, session: Session, wires: Wires) -> Agent {
+fn assemble(
+    start: &Start,
+    (mind, registry): (Mind, Registry),
+    session: Session,
+    wires: Wires,
+) -> Agent {
     let config = &start.config;
-    let registry = Arc::new(Registry::builtin());
+    let registry = Arc::new(registry);
     let effort = config.effort.as_ref().map(|effort| effort.value);
     let options = Options {
         max_steps: config.max_steps.as_ref().map(|steps| steps.value),

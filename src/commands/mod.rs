@@ -5,3 +5,4 @@ pub mod doctor;
 pub mod generate;
 pub mod models;
 pub mod sessions;
+pub mod tools;

@@ -26,24 +26,19 @@ pub enum Scope {
     User,
     /// The project's: may say [`PROJECT_KEYS`].
     Project,
+    /// The project's, where the user has trusted exactly this content: [`TRUSTED_KEYS`] too.
+    Trusted,
 }
 
 /// What a project's file may set.
 pub const PROJECT_KEYS: &[&str] =
     &["model", "effort", "context_window", "max_steps", "max_repeats"];
 
+/// What a project's file may set where the user has trusted exactly this content.
+pub const TRUSTED_KEYS: &[&str] = &["base_url", "provider", "permission_mode", "timeouts", "retry"];
+
 /// What only the user's file may set.
-const USER_KEYS: &[&str] = &[
-    "base_url",
-    "provider",
-    "api_key_env",
-    "permission_mode",
-    "history",
-    "timeouts",
-    "retry",
-    "providers",
-    "models",
-];
+const USER_KEYS: &[&str] = &["api_key_env", "history", "providers", "models"];
 
 /// Never a setting in any project, but plausible there: named and left out like [`USER_KEYS`],
 /// because a hostile file must neither work nor keep xsh from starting.
@@ -80,8 +75,10 @@ pub struct File {
     pub path: PathBuf,
     /// What it says.
     pub values: Values,
-    /// Keys of a project's file that were left out.
+    /// Keys of a project's file that were left out for good.
     pub ignored: Vec<String>,
+    /// What a project's file sets of [`TRUSTED_KEYS`], as it is written there.
+    pub asks: Vec<(String, String)>,
 }
 
 /// Where typed messages are remembered for later sessions.
@@ -243,13 +240,21 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |e: toml::de::Error| problem(path, text, &e);
     let mut table = DeTable::parse(text).map_err(wrong)?;
-    let mut ignored = Vec::new();
-    match scope {
-        Scope::User => refuse_keys_in_files(path, text, table.get_ref())?,
-        Scope::Project => ignored = leave_out(table.get_mut()),
+    let (mut ignored, mut asks) = (Vec::new(), Vec::new());
+    if scope == Scope::User {
+        refuse_keys_in_files(path, text, table.get_ref())?;
+    } else {
+        asks = written(table.get_ref(), text);
+        ignored = leave_out(table.get_mut());
     }
     let permissions = take_permissions(table.get_mut()).map_err(wrong)?;
     let mut values = Values::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
+    if values.permission_mode == Some(Mode::Full) && scope != Scope::User {
+        // Nobody but the user lets everything go unasked, for no project.
+        values.permission_mode = None;
+        asks.retain(|(key, _)| key != "permission_mode");
+        ignored.push("permission_mode = \"full\"".to_owned());
+    }
     values.permissions = permissions.written(path, text);
     match scope {
         Scope::User => {
@@ -257,8 +262,9 @@ pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
             check_extras(path, &values)?;
         }
         Scope::Project => values = values.of_project(),
+        Scope::Trusted => values = values.of_trusted(),
     }
-    Ok(File { path: path.to_owned(), values, ignored })
+    Ok(File { path: path.to_owned(), values, ignored, asks })
 }
 
 /// Takes the section out: its lines are wanted as well.
@@ -283,6 +289,40 @@ impl Values {
             ..Self::default()
         }
     }
+
+    /// [`TRUSTED_KEYS`] too.
+    fn of_trusted(self) -> Self {
+        Self {
+            base_url: self.base_url.clone(),
+            provider: self.provider.clone(),
+            permission_mode: self.permission_mode,
+            timeouts: self.timeouts,
+            retry: self.retry,
+            ..self.of_project()
+        }
+    }
+}
+
+/// What is set of [`TRUSTED_KEYS`], in the file's own words.
+fn written(table: &DeTable<'_>, text: &str) -> Vec<(String, String)> {
+    let asked = table.iter().filter(|(key, _)| TRUSTED_KEYS.contains(&key.get_ref().as_ref()));
+    asked
+        .map(|(key, value)| {
+            let value = match value.get_ref().as_table() {
+                // The span of a table is its head alone.
+                Some(inner) => table_text(inner, text),
+                None => text.get(value.span()).unwrap_or_default().to_owned(),
+            };
+            (key.get_ref().to_string(), value)
+        })
+        .collect()
+}
+
+fn table_text(table: &DeTable<'_>, text: &str) -> String {
+    let fields = table.iter().map(|(key, value)| {
+        format!("{} = {}", key.get_ref(), text.get(value.span()).unwrap_or_default())
+    });
+    format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
 }
 
 /// Names what a project may not say, and takes out what no file says. The rest stays, to be read

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use super::Config;
 use super::environment::Environment;
 use super::file::{self, File, Scope};
+use super::project::{self, Trust};
 use super::resolve::{World, resolve};
+use super::trusted;
 use crate::cli::Args;
 use crate::error::Error;
+use crate::mask::Masks;
 use crate::policy::Strength;
 
 /// The largest configuration or prompt file that is read, in bytes.
@@ -32,25 +35,64 @@ pub fn load_with(args: &Args, environment: Environment) -> Result<Config, Error>
 pub fn world(args: &Args, environment: Environment) -> Result<World, Error> {
     let workspace = workspace(args, &environment)?;
     let mut warnings = Vec::new();
-    let project = workspace.join(".xsh/config.toml");
-    let project = config_file(&project, Scope::Project, &mut warnings)?;
+    let (offered, unusable) = project::read(&workspace);
+    warnings.extend(unusable);
     let user = environment.user_dir().map(|dir| dir.join("config.toml"));
     let user = match user {
-        Some(path) => config_file(&path, Scope::User, &mut warnings)?,
+        Some(path) => config_file(&path, &mut warnings)?,
         None => None,
     };
     let add_dirs = args.work.add_dir.iter().map(|dir| folder(&at(&environment, dir), "--add-dir"));
     let prompt = args.work.system_prompt_file.as_deref().map(|path| at(&environment, path));
-    Ok(World {
+    let mut world = World {
         add_dirs: add_dirs.collect::<Result<_, _>>()?,
         system_prompt: prompt.map(|path| prompt_file(&path)).transpose()?,
         environment,
         workspace,
-        project,
         user,
         strength: Strength::default(),
         warnings,
-    })
+        offered,
+        ..World::default()
+    };
+    world.set_trust(said(&world))?;
+    Ok(world)
+}
+
+/// What the user has said before about what the project brings along.
+fn said(world: &World) -> Trust {
+    if world.offered.demands(&Masks::default()).is_empty() {
+        return Trust::NotNeeded;
+    }
+    let digest = world.offered.digest(&world.workspace);
+    let state = world.environment.state_dir();
+    match state.and_then(|state| trusted::recall(&state, &digest)) {
+        Some(true) => Trust::Granted,
+        Some(false) => Trust::Refused,
+        None => Trust::Unasked,
+    }
+}
+
+impl World {
+    /// Takes the user's word about what the project brings along.
+    pub fn set_trust(&mut self, trust: Trust) -> Result<(), Error> {
+        let scope = if trust == Trust::Granted { Scope::Trusted } else { Scope::Project };
+        let config = self.offered.config.as_ref();
+        self.project = config.map(|(path, text)| file::parse(path, text, scope)).transpose()?;
+        self.trust = trust;
+        Ok(())
+    }
+
+    /// Takes an answer of the user's, and keeps it for later. The result is a warning.
+    pub fn answer_trust(&mut self, yes: bool) -> Result<Option<String>, Error> {
+        self.set_trust(if yes { Trust::Granted } else { Trust::Refused })?;
+        let digest = self.offered.digest(&self.workspace);
+        let kept = match self.environment.state_dir() {
+            Some(state) => trusted::remember(&state, &digest, yes, &self.workspace),
+            None => Err(std::io::Error::other("there is no state folder")),
+        };
+        Ok(kept.err().map(|why| format!("this answer holds for this run only: {why}")))
+    }
 }
 
 /// Paths on the command line are relative to where the user stands, also with `-C`.
@@ -76,14 +118,10 @@ fn folder(path: &Path, what: &str) -> Result<PathBuf, Error> {
     Ok(real)
 }
 
-/// A configuration file, if there is one. One that cannot be read is a warning.
-fn config_file(
-    path: &Path,
-    scope: Scope,
-    warnings: &mut Vec<String>,
-) -> Result<Option<File>, Error> {
+/// The user's configuration file, if there is one. One that cannot be read is a warning.
+fn config_file(path: &Path, warnings: &mut Vec<String>) -> Result<Option<File>, Error> {
     match read_text(path) {
-        Ok(text) => file::parse(path, &text, scope).map(Some),
+        Ok(text) => file::parse(path, &text, Scope::User).map(Some),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(e) => {
             warnings.push(format!("{} is not used: {e}", path.display()));

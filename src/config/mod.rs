@@ -11,10 +11,12 @@ pub mod file;
 pub mod instructions;
 pub mod keep;
 pub mod load;
+pub mod project;
 pub mod resolve;
 pub mod secret;
 mod switch;
 mod target;
+pub mod trusted;
 
 use std::fmt;
 use std::path::PathBuf;

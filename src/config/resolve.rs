@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::environment::Environment;
 use super::file::{File, ModelValues, PriceValues, Seconds, Values};
+use super::project::{Project, Trust};
 use super::switch::{Here, switched};
 use super::target::{Target, target, usable};
 use super::{Choice, Config, Endpoint, Origin, Retry, Setting, Timeouts, endpoint};
@@ -33,7 +34,11 @@ pub struct World {
     pub add_dirs: Vec<PathBuf>,
     /// The text of `--system-prompt-file`.
     pub system_prompt: Option<String>,
-    /// The project's configuration file.
+    /// What the project brings along, as it was read.
+    pub offered: Project,
+    /// What the user has said about it.
+    pub trust: Trust,
+    /// What counts of the project's configuration file.
     pub project: Option<File>,
     /// The user's configuration file.
     pub user: Option<File>,
@@ -68,22 +73,36 @@ impl<'a> Sources<'a> {
         read(&file.values).map(|value| Setting::new(value, Origin::User(file.path.clone())))
     }
 
+    /// The project's file.
+    fn of_project<T>(&self, read: impl Fn(&'a Values) -> Option<T>) -> Option<Setting<T>> {
+        let file = self.project?;
+        let origin = Origin::Project(file.path.clone());
+        read(&file.values).map(|value| Setting::new(value, origin))
+    }
+
     /// The project's file, else the user's.
     fn files<T>(&self, read: impl Fn(&'a Values) -> Option<T>) -> Option<Setting<T>> {
-        let project = self.project.and_then(|file| {
-            let origin = Origin::Project(file.path.clone());
-            read(&file.values).map(|value| Setting::new(value, origin))
-        });
-        project.or_else(|| self.user(read))
+        self.of_project(&read).or_else(|| self.user(read))
+    }
+
+    /// `provider` and `base_url` of the project's file where it says one of them, else of the user's:
+    /// they are a pair.
+    pub(super) fn pair(&self) -> (Option<Setting<&'a str>>, Option<Setting<String>>) {
+        let provider = |v: &'a Values| v.provider.as_deref();
+        let url = |v: &'a Values| v.base_url.clone();
+        match (self.of_project(provider), self.of_project(url)) {
+            (None, None) => (self.user(provider), self.user(url)),
+            pair => pair,
+        }
     }
 
     pub(super) fn user_origin(&self) -> Origin {
         self.user.map_or(Origin::Default, |file| Origin::User(file.path.clone()))
     }
 
-    pub(super) fn is_from_user_file(&self, origin: &Origin) -> bool {
+    pub(super) fn is_from_file(&self, origin: &Origin) -> bool {
         let by_preset = matches!(origin, Origin::Preset(_)) && self.args.model.provider.is_none();
-        matches!(origin, Origin::User(_)) || by_preset
+        matches!(origin, Origin::User(_) | Origin::Project(_)) || by_preset
     }
 
     pub(super) fn model(&self) -> Option<Setting<String>> {
@@ -288,7 +307,7 @@ fn permission_mode(sources: &Sources<'_>, strength: &Strength) -> Setting<Mode> 
     let confined = *strength == Strength::Full;
     let usual = if confined || sources.args.headless() { Mode::Auto } else { Mode::Ask };
     flag.map(|(mode, name)| Setting::new(mode, Origin::Flag(name)))
-        .or_else(|| sources.user(|v| v.permission_mode))
+        .or_else(|| sources.files(|v| v.permission_mode))
         .unwrap_or(Setting::new(usual, Origin::Default))
 }
 
@@ -337,7 +356,7 @@ fn patience(loopback: bool) -> (Duration, Duration) {
 }
 
 fn retry(sources: &Sources<'_>) -> Retry {
-    let attempts = sources.user(|v| v.retry.max_attempts).map(|n| n.map(std::num::NonZero::get));
+    let attempts = sources.files(|v| v.retry.max_attempts).map(|n| n.map(std::num::NonZero::get));
     Retry {
         max_attempts: attempts.unwrap_or(Setting::new(6, Origin::Default)),
         max_wait: seconds(sources, |v| v.retry.max_wait, Duration::from_mins(1)),
@@ -349,7 +368,7 @@ fn seconds(
     read: impl Fn(&Values) -> Option<Seconds>,
     usual: Duration,
 ) -> Setting<Duration> {
-    let said = sources.user(read).map(|seconds| seconds.map(|Seconds(duration)| duration));
+    let said = sources.files(read).map(|seconds| seconds.map(|Seconds(duration)| duration));
     said.unwrap_or(Setting::new(usual, Origin::Default))
 }
 

@@ -4,7 +4,8 @@
 //! A key goes only to hosts that are its own: a provider's usual variable to that provider's hosts
 //! (or to the endpoint of the variable it pairs with), `XSH_API_KEY` to the endpoint that the user
 //! chose (with `XSH_BASE_URL` set: only to that host), `api_key_env` to the endpoint of its file.
-//! What a project's file says never chooses an endpoint.
+//! What a project's file says chooses an endpoint only where the user has trusted it, and then no key
+//! follows but one whose own host that is.
 
 use super::endpoint::{authority, host, is_exposed, is_loopback, normalize, ollama_url, owns};
 use super::file::{ProviderValues, nearest};
@@ -31,6 +32,8 @@ pub(super) struct Place<'a> {
     section: Option<&'a ProviderValues>,
     /// The user chose it; it was not merely found.
     chosen: bool,
+    /// A project that the user trusts named it: the user's general key does not go there.
+    by_project: bool,
 }
 
 /// A provider that has a name.
@@ -67,6 +70,7 @@ impl<'a> Place<'a> {
             base_url: endpoint.base_url.clone(),
             section,
             chosen: false,
+            by_project: false,
         }
     }
 }
@@ -113,25 +117,26 @@ pub(super) fn arrive(
 fn explicit<'a>(sources: &Sources<'a>) -> Result<Option<Place<'a>>, Error> {
     let typed = flag("--provider", sources.args.model.provider.as_deref());
     let typed = typed.map(|name| named(sources, name)).transpose()?;
-    let user = match typed {
-        None => sources.user(|v| v.provider.as_deref()).map(|n| named(sources, n)).transpose()?,
-        Some(_) => None,
+    let (named_in_file, url_in_file) = match typed {
+        None => sources.pair(),
+        Some(_) => (None, None),
     };
+    let in_file = named_in_file.map(|name| named(sources, name)).transpose()?;
     let url = flag("--base-url", sources.args.model.base_url.clone());
     let typed_section = typed.as_ref().is_some_and(|n| matches!(n.value, Named::Section(..)));
     let url = match url {
         None if !typed_section => sources.env("XSH_BASE_URL"),
         url => url,
     };
-    let url = match url {
-        None if typed.is_none() => sources.user(|v| v.base_url.clone()),
-        url => url,
+    let (url, named) = (url.or(url_in_file), typed.or(in_file));
+    let chosen_by = url.as_ref().map(|url| &url.origin).or(named.as_ref().map(|n| &n.origin));
+    let by_project = matches!(chosen_by, Some(Origin::Project(_)));
+    let place = match (url, named) {
+        (Some(url), named) => at_url(url, named.as_ref())?,
+        (None, Some(named)) => of_provider(sources, &named)?,
+        (None, None) => return Ok(None),
     };
-    match (url, typed.or(user)) {
-        (Some(url), named) => at_url(url, named.as_ref()).map(Some),
-        (None, Some(named)) => of_provider(sources, &named).map(Some),
-        (None, None) => Ok(None),
-    }
+    Ok(Some(Place { by_project, ..place }))
 }
 
 fn at_url<'a>(
@@ -148,7 +153,7 @@ fn at_url<'a>(
     let origin = provider.map_or(&url.origin, |named| &named.origin).clone();
     let provider = Setting::new(name.to_owned(), origin);
     let base_url = Setting::new(base, url.origin);
-    Ok(Place { provider, profile, base_url, section: None, chosen: true })
+    Ok(Place { provider, profile, base_url, section: None, chosen: true, by_project: false })
 }
 
 /// The usual endpoint of a provider that was named.
@@ -204,7 +209,7 @@ fn with_explicit<'a>(
         return Ok((Some(place), Some(model)));
     }
     let stronger = matches!(model.origin, Origin::Flag(_) | Origin::Environment(_))
-        && sources.is_from_user_file(&place.base_url.origin);
+        && sources.is_from_file(&place.base_url.origin);
     let is_maker =
         matches!(prefix.value, Named::Preset(_)) && place.profile.model_ids != ModelIds::Plain;
     if !stronger || is_maker {
@@ -374,7 +379,7 @@ fn key(sources: &Sources<'_>, place: &Place<'_>) -> Result<Option<Setting<Secret
 fn general_key_belongs(sources: &Sources<'_>, place: &Place<'_>) -> bool {
     match sources.env("XSH_BASE_URL") {
         Some(own) => same_server(&own.value, &place.base_url.value),
-        None => place.chosen,
+        None => place.chosen && !place.by_project,
     }
 }
 
@@ -388,7 +393,7 @@ fn file_key<'a>(sources: &Sources<'a>, place: &Place<'_>) -> Option<&'a str> {
             Named::Preset(profile) => owns(profile, &place.base_url.value),
             Named::Section(_, section) => same_server(&section.base_url, &place.base_url.value),
         },
-        (None, None) => place.chosen,
+        (None, None) => place.chosen && !place.by_project,
     };
     own.then_some(name)
 }

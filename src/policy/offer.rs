@@ -3,7 +3,7 @@
 //! Never more than was shown, never a secret, and nothing at all where the user's own rules, a
 //! protected file or a command that is not understood are the reason to ask.
 
-use super::rules::{Ground, List, Place, Rules, Written};
+use super::rules::{Ground, List, Place, Rules, SHELL, Written};
 use super::{Action, Decision, Kind, Mode, Strength, Why, command, covered, decide, path};
 use crate::mask::Masks;
 
@@ -35,6 +35,11 @@ pub fn offer(
     match (why, action.kind) {
         (Why::Leaves, Kind::Exec { command, .. }) => {
             command::read(command).is_ok().then(|| Offer::Leave(command.to_owned()))
+        }
+        // Another project's tool of the same name may be another program: nothing is written down.
+        (Why::Mode | Why::Unconfined(_), Kind::Exec { .. }) if action.tool != SHELL => {
+            let made = vec![action.tool.to_owned()];
+            works(rules, ground, action, &made).then_some(Offer::Session(made))
         }
         (Why::Mode | Why::Unconfined(_), _) => {
             let made = made(rules, action)?;

@@ -101,7 +101,7 @@ const CHANGE: &[&str] = &["write", "edit"];
 /// Tools that look at files.
 const LOOK: &[&str] = &["read", "glob", "grep"];
 /// The tool that runs commands.
-const SHELL: &str = "shell";
+pub(super) const SHELL: &str = "shell";
 
 /// The rules in force.
 #[derive(Clone, Debug, Default)]

@@ -28,6 +28,7 @@ impl Case<'_> {
         let spec = CommandSpec {
             argv: Shell::current().argv(command),
             folder: self.folder,
+            input: &[],
             hidden_env: &[],
             limit: self.limit,
             confinement: None,
@@ -114,6 +115,7 @@ async fn hidden_variables_are_gone_and_others_stay() {
     let spec = CommandSpec {
         argv: Shell::current().argv("echo [$HOME_OF_TEST] [$CARGO_MANIFEST_DIR] [$PATH]"),
         folder: Path::new("/"),
+        input: &[],
         hidden_env: &["CARGO_MANIFEST_DIR".to_owned(), "not set at all".to_owned()],
         limit: Some(SOON),
         confinement: None,
@@ -232,6 +234,7 @@ async fn a_flood_passes_through_bounded_memory() {
     let spec = CommandSpec {
         argv: Shell::current().argv("yes | head -c 50000000"),
         folder: Path::new("/"),
+        input: &[],
         hidden_env: &[],
         limit: Some(SOON * 2),
         confinement: None,
@@ -252,6 +255,7 @@ async fn what_cannot_start_says_why() {
         let spec = CommandSpec {
             argv,
             folder: Path::new(folder),
+            input: &[],
             hidden_env: &[],
             limit: None,
             confinement: None,

@@ -13,6 +13,7 @@ mod model;
 pub mod pick;
 mod sessions;
 pub mod signals;
+pub mod trust;
 pub mod tty;
 
 use tokio::sync::mpsc;

@@ -10,11 +10,9 @@
 //! log says: it may come from elsewhere.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
-use std::io;
+use std::fs;
+use std::io::{self, Read as _};
 use std::iter;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
 use super::blobs;
@@ -146,21 +144,24 @@ fn is(now: Option<&Found>, sha256: Option<&str>, mode: Option<u32>) -> bool {
 
 /// What lies at a path now; none where there is nothing.
 fn find(path: &Path) -> Result<Option<Found>, String> {
-    let Some(meta) = save::lies_at(path).map_err(|error| error.to_string())? else {
-        return Ok(None);
-    };
-    let content = if meta.is_symlink() {
-        fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
-    } else if !meta.is_file() {
+    let said = |error: io::Error| error.to_string();
+    let Some(spot) = save::lies_at(path).map_err(said)? else { return Ok(None) };
+    let kind = spot.entry.kind();
+    let content = if kind.is_symlink() {
+        spot.folder.link_target(spot.name)
+    } else if !kind.is_file() {
         return Err("it is no regular file any more".to_owned());
-    } else if meta.len() > MAX_FILE {
+    } else if spot.entry.len() > MAX_FILE {
         return Err("it is too large".to_owned());
     } else {
-        fs::read(path)
+        spot.folder.read(spot.name).and_then(|file| {
+            let mut content = Vec::new();
+            file.take(MAX_FILE).read_to_end(&mut content).map(|_| content)
+        })
     };
-    let content = content.map_err(|error| error.to_string())?;
+    let content = content.map_err(said)?;
     let sha256 = hash::sha256(&content);
-    Ok(Some(Found { content, sha256, mode: save::mode(&meta) }))
+    Ok(Some(Found { content, sha256, mode: spot.mode() }))
 }
 
 /// Puts the contents back, or what is left to do of it. Says what came of it.
@@ -195,7 +196,7 @@ fn restore_one(file: &Restored, place: Place<'_>) -> Result<(), String> {
     }
     let said = |error: io::Error| error.to_string();
     if let Some(mode) = now.and_then(|now| only_mode(file, &now)) {
-        return fs::set_permissions(path, Permissions::from_mode(mode)).map_err(said);
+        return save::set_mode(path, mode).map_err(said);
     }
     let kept = file.sha256.as_ref().zip(place.blobs).map(|(hash, folder)| folder.join(hash));
     let content = kept.map(fs::read).transpose().map_err(said)?;
@@ -216,6 +217,8 @@ fn only_mode(file: &Restored, now: &Found) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::policy::rules::PathRules;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     /// `before>after` with a letter for a content, `-` for no file and `x` after it for an
     /// executable one.

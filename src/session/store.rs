@@ -87,7 +87,8 @@ impl Store {
             store.also.push(own);
             return (store, None);
         }
-        let candidates = [Some(own.clone()), fallback];
+        let inside = Some(own.clone()).filter(|own| !is_linked(workspace, own));
+        let candidates = [inside, fallback];
         store.folder = candidates.into_iter().flatten().find(|folder| can_hold(folder));
         if store.folder.as_ref() != Some(&own) {
             store.also.push(own);
@@ -351,6 +352,13 @@ fn folder_name(workspace: &Path) -> String {
         .collect();
     let hash = hash::sha256(workspace.as_os_str().as_encoded_bytes());
     format!("{name}-{}", hash.get(..12).unwrap_or_default())
+}
+
+/// True when a link lies on the way from the workspace to the folder. A repository can bring one
+/// along, and it may lead anywhere.
+fn is_linked(workspace: &Path, folder: &Path) -> bool {
+    let below = folder.ancestors().take_while(|folder| *folder != workspace);
+    below.into_iter().any(Path::is_symlink)
 }
 
 /// True when the folder, or the nearest one that exists above it, lets this user make files.

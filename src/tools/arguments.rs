@@ -11,7 +11,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
-use super::schema::{Kind, Property, Schema};
+use super::schema::declared;
+use super::schema::{Bounds, Kind, Others, Property, Schema};
 use super::{lenient, strict};
 
 /// How often JSON may be wrapped in a JSON string.
@@ -122,7 +123,7 @@ impl Check {
         if schema.properties.is_empty() && !place.is_empty() {
             return Ok(Value::Object(given));
         }
-        let mut given = self.settle_names(given, schema, place);
+        let mut given = self.settle_names(given, schema, place)?;
         let missing = missing(&given, schema, place);
         if !missing.is_empty() {
             return Err(format!("missing {}", missing.join(" and ")));
@@ -134,6 +135,9 @@ impl Check {
             let value = self.value(value, schema, &join(place, name))?;
             checked.insert(name.clone(), value);
         }
+        if schema.others == Others::Keep {
+            checked.extend(given.into_iter().filter(|(name, _)| schema.property(name).is_none()));
+        }
         Ok(Value::Object(checked))
     }
 
@@ -143,7 +147,7 @@ impl Check {
         given: Map<String, Value>,
         schema: &Schema,
         place: &str,
-    ) -> Map<String, Value> {
+    ) -> Result<Map<String, Value>, String> {
         let (mut settled, strangers): (Map<_, _>, Vec<_>) = {
             let (known, strangers): (Vec<_>, Vec<_>) =
                 given.into_iter().partition(|(name, _)| schema.property(name).is_some());
@@ -158,10 +162,16 @@ impl Check {
                     self.notes.push(format!("`{said}` was taken as `{target}`"));
                     settled.insert((*target).to_owned(), value);
                 }
-                _ => self.notes.push(format!("the unknown argument `{said}` was ignored")),
+                _ => match schema.others {
+                    Others::Drop => {
+                        self.notes.push(format!("the unknown argument `{said}` was ignored"));
+                    }
+                    Others::Keep => drop(settled.insert(name, value)),
+                    Others::Refuse => return Err(format!("there is no argument `{said}`")),
+                },
             }
         }
-        settled
+        Ok(settled)
     }
 
     fn value(&mut self, value: Value, schema: &Schema, place: &str) -> Result<Value, String> {
@@ -213,10 +223,8 @@ impl Check {
             Kind::Array | Kind::Object => None,
         };
         let Some(converted) = converted else { return Err(wrong(place, schema, value)) };
-        if let (Some(minimum), Some(number)) = (schema.minimum, converted.as_f64())
-            && number < minimum
-        {
-            return Err(format!("`{place}` must be at least {minimum}, not {number}"));
+        if let Some(why) = beyond(&converted, &schema.bounds) {
+            return Err(format!("`{place}` must {why}"));
         }
         if converted != *value {
             self.note(place, &format!("was {}, taken as {converted}", described(value)));
@@ -227,6 +235,29 @@ impl Check {
     fn note(&mut self, place: &str, what: &str) {
         self.notes.push(format!("`{place}` {what}"));
     }
+}
+
+/// What a value must do that it does not, in words.
+fn beyond(value: &Value, bounds: &Bounds) -> Option<String> {
+    if let Some(number) = value.as_f64() {
+        let low = bounds.minimum.filter(|minimum| number < *minimum);
+        let high = bounds.maximum.filter(|maximum| number > *maximum);
+        return low
+            .map(|minimum| format!("be at least {minimum}, not {number}"))
+            .or_else(|| high.map(|maximum| format!("be at most {maximum}, not {number}")));
+    }
+    let text = value.as_str()?;
+    let length = text.chars().count() as u64;
+    if let Some(least) = bounds.min_length.filter(|least| length < *least) {
+        return Some(format!("have at least {least} characters, not {length}"));
+    }
+    if let Some(most) = bounds.max_length.filter(|most| length > *most) {
+        return Some(format!("have at most {most} characters, not {length}"));
+    }
+    let pattern = bounds.pattern.as_ref()?;
+    // Whoever declares a schema has tried the pattern (see `schema::declared`).
+    let fits = declared::pattern(pattern).is_ok_and(|pattern| pattern.is_match(text));
+    (!fits).then(|| format!("match the pattern {pattern}, and {} does not", described(value)))
 }
 
 fn missing(given: &Map<String, Value>, schema: &Schema, place: &str) -> Vec<String> {

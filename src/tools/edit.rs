@@ -66,7 +66,7 @@ impl Tool for Edit {
 
 fn edit(args: &EditArgs, context: &ToolContext<'_>) -> Result<Outcome, String> {
     check(args)?;
-    let path = context.workspace.resolve(&args.file_path)?;
+    let path = context.resolve_target(&args.file_path)?;
     let before = load(args, &path, context)?;
     let form = Form::of(&before.bytes);
     if !form.is_lossless(&before.bytes) {

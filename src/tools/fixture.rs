@@ -58,7 +58,7 @@ impl Fixture {
             known: RefCell::default(),
             cancel: CancellationToken::new(),
             journal: TestJournal::default(),
-            runtime: tokio::runtime::Builder::new_current_thread().build().unwrap(),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             dir,
         }
     }
@@ -92,6 +92,7 @@ impl Fixture {
     pub(super) fn with_context<T>(&self, run: impl FnOnce(&ToolContext<'_>) -> T) -> T {
         let known = self.known.borrow().clone();
         run(&ToolContext {
+            target: None,
             workspace: &self.workspace,
             session_id: "20260101T000000Z-abcdef",
             call_id: "call_1",
@@ -104,6 +105,16 @@ impl Fixture {
             sandbox: None,
             jobs: &crate::jobs::Jobs::default(),
             runtime: self.runtime.handle(),
+        })
+    }
+
+    /// The same for a tool that starts programs: what they wait for is looked after meanwhile.
+    pub(super) fn with_driver<T>(&self, run: impl FnOnce(&ToolContext<'_>) -> T) -> T {
+        let (done, runtime) = (CancellationToken::new(), &self.runtime);
+        std::thread::scope(|scope| {
+            scope.spawn(|| runtime.block_on(done.cancelled()));
+            let _over = done.clone().drop_guard();
+            self.with_context(run)
         })
     }
 

@@ -5,8 +5,10 @@
 //! outcome. Every fault of a tool is an [`Outcome`] that tells the model what to do next.
 
 pub mod arguments;
+pub mod beneath;
 pub mod clean;
 pub mod collect;
+pub mod custom;
 pub mod diff;
 pub mod edit;
 #[cfg(test)]
@@ -39,7 +41,7 @@ use crate::event::{FileChange, FileSeen};
 use crate::jobs::Jobs;
 use crate::mask::Masks;
 use crate::sandbox::Confinement;
-use paths::Workspace;
+use paths::{Resolved, Workspace};
 
 /// What a call would do, for policy and scheduling. Pure: known from the arguments alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +93,7 @@ impl Outcome {
 
 /// One tool. The name, the description and the doc comments of the argument fields are what the
 /// model reads: they say when to use it, what each argument means and what comes back.
-pub trait Tool {
+pub trait Tool: 'static {
     /// The name in the table, `[a-z_]+`.
     const NAME: &'static str;
     /// When to use it and what comes back; also its guidance in the system prompt.
@@ -129,6 +131,8 @@ pub trait Journal: Sync {
 pub struct ToolContext<'a> {
     /// Where it may read and write.
     pub workspace: &'a Workspace,
+    /// The only file that it may change, links resolved; none where nobody has decided on one.
+    pub target: Option<&'a Path>,
     /// The session's id, for the names of temporary files.
     pub session_id: &'a str,
     /// The call it answers.
@@ -154,6 +158,18 @@ pub struct ToolContext<'a> {
 }
 
 impl ToolContext<'_> {
+    /// [`Workspace::resolve`] for a file that is to be changed: it must be the one that was decided on.
+    pub fn resolve_target(&self, given: &str) -> Result<Resolved, String> {
+        let path = self.workspace.resolve(given)?;
+        if self.target.is_some_and(|target| target != path.real) {
+            return Err(format!(
+                "`{given}` leads to another file now than when this change was decided on: a link on \
+                 the way has changed. Nothing was changed. Send the call again."
+            ));
+        }
+        Ok(path)
+    }
+
     /// True once the user has interrupted.
     pub fn cancelled(&self) -> bool {
         self.cancel.is_cancelled()

@@ -4,17 +4,18 @@
 //! the text: a link in the middle, a dangling link and `/proc/self/root` all end where the kernel
 //! would end. Tools then open the *result*, never the text they were given.
 //!
-//! Known gap: between the check and the opening somebody else may swap a folder for a link. The
-//! last component is opened without following links; a guard by descriptors (openat2) can replace
-//! the inside of [`Workspace::resolve`] and [`open_regular`] without changing their callers.
+//! Between the judgement and the opening somebody else may swap a folder for a link. That is why the
+//! result, which has no link in it, is opened without following any (see [`super::beneath`]).
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
+use rustix::fs::FileType;
+
+use super::beneath::{Entry, Folder, told};
 
 use crate::policy::rules::PathRules;
 
@@ -129,7 +130,7 @@ impl Workspace {
         if rests.peek().is_none() {
             return Verdict::Outside;
         }
-        let own = |rest: &Path| rest.iter().any(|name| name.eq_ignore_ascii_case(OWN_FOLDER));
+        let own = |rest: &Path| rest.iter().any(is_own);
         if rests.all(own) { Verdict::Own } else { Verdict::Inside }
     }
 
@@ -154,6 +155,21 @@ impl Workspace {
         };
         format!("`{}` does not exist. {advice}", path.shown)
     }
+}
+
+/// Whether a name is that of the program's own folder, or one that some file system takes for it:
+/// capitals, letters that fold to its letters, characters that are ignored in names.
+pub(super) fn is_own(name: &OsStr) -> bool {
+    if name.as_encoded_bytes().is_ascii() {
+        return name.eq_ignore_ascii_case(OWN_FOLDER);
+    }
+    let ignored = |c: &char| {
+        matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}')
+            || *c == '\u{feff}'
+    };
+    let name = name.to_string_lossy();
+    let seen = name.chars().filter(|c| !ignored(c)).flat_map(char::to_uppercase);
+    seen.eq(OWN_FOLDER.chars().flat_map(char::to_uppercase))
 }
 
 /// Where a real path lies.
@@ -243,7 +259,7 @@ fn follow(start: &Path, given: &Path) -> Result<Found, Stop> {
             real.push(part);
         } else {
             match look(&real, &part)? {
-                Entry::Link(target) => {
+                Step::Link(target) => {
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(Stop::Loop);
@@ -251,14 +267,14 @@ fn follow(start: &Path, given: &Path) -> Result<Found, Stop> {
                     push_parts(&mut todo, &target);
                     continue;
                 }
-                Entry::OtherForm(name) => {
+                Step::OtherForm(name) => {
                     todo.push(name);
                     continue;
                 }
-                Entry::Missing => (missing, is_folder) = (true, false),
-                Entry::Folder => is_folder = true,
-                Entry::Other if todo.is_empty() => is_folder = false,
-                Entry::Other => return Err(Stop::NotAFolder(real.join(part))),
+                Step::Missing => (missing, is_folder) = (true, false),
+                Step::Folder => is_folder = true,
+                Step::Other if todo.is_empty() => is_folder = false,
+                Step::Other => return Err(Stop::NotAFolder(real.join(part))),
             }
             real.push(part);
         }
@@ -273,7 +289,7 @@ fn push_parts(todo: &mut Vec<OsString>, path: &Path) {
 }
 
 /// What a name in a real folder is.
-enum Entry {
+enum Step {
     Folder,
     Link(PathBuf),
     Other,
@@ -282,17 +298,17 @@ enum Entry {
     OtherForm(OsString),
 }
 
-fn look(folder: &Path, name: &OsStr) -> Result<Entry, Stop> {
+fn look(folder: &Path, name: &OsStr) -> Result<Step, Stop> {
     let path = folder.join(name);
     match fs::symlink_metadata(&path) {
         Ok(meta) if meta.is_symlink() => match fs::read_link(&path) {
-            Ok(target) => Ok(Entry::Link(target)),
+            Ok(target) => Ok(Step::Link(target)),
             Err(error) => Err(Stop::Io(path, error)),
         },
-        Ok(meta) if meta.is_dir() => Ok(Entry::Folder),
-        Ok(_) => Ok(Entry::Other),
+        Ok(meta) if meta.is_dir() => Ok(Step::Folder),
+        Ok(_) => Ok(Step::Other),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok(other_form(folder, name).map_or(Entry::Missing, Entry::OtherForm))
+            Ok(other_form(folder, name).map_or(Step::Missing, Step::OtherForm))
         }
         Err(error) => Err(Stop::Io(path, error)),
     }
@@ -315,48 +331,39 @@ fn other_form(folder: &Path, name: &OsStr) -> Option<OsString> {
 /// Opens a regular file for reading; `None` when it does not exist. Anything else is told by its
 /// kind before it is opened, and once more after: a pipe that was swapped in can neither block
 /// nor be read.
-pub fn open_regular(path: &Resolved) -> Result<Option<(File, Metadata)>, String> {
-    let failed = |error: io::Error| format!("`{}` cannot be read: {error}.", path.shown);
-    match fs::symlink_metadata(&path.real) {
-        Ok(meta) => refuse_irregular(path, meta.file_type())?,
+pub fn open_regular(path: &Resolved) -> Result<Option<(File, Entry)>, String> {
+    let failed = |error: io::Error| format!("`{}` cannot be read: {}.", path.shown, told(&error));
+    let (folder, name) = match Folder::of(&path.real) {
+        Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    }
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(&path.real)
-        .map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
-    refuse_irregular(path, meta.file_type())?;
-    Ok(Some((file, meta)))
+        Err(error) if path.real.parent().is_some() => return Err(failed(error)),
+        Err(_) => return refuse_irregular(path, FileType::Directory).map(|()| None),
+    };
+    let Some(entry) = folder.entry(name).map_err(failed)? else { return Ok(None) };
+    refuse_irregular(path, entry.kind())?;
+    let file = folder.read(name).map_err(failed)?;
+    let entry = Entry::of(&file).map_err(failed)?;
+    refuse_irregular(path, entry.kind())?;
+    Ok(Some((file, entry)))
 }
 
 fn refuse_irregular(path: &Resolved, kind: FileType) -> Result<(), String> {
-    let Some(name) = kind_name(kind) else { return Ok(()) };
-    let shown = &path.shown;
-    Err(if kind.is_dir() {
-        format!("`{shown}` is a folder. Use `glob` with the pattern `{shown}/*` to list it.")
-    } else {
-        format!("`{shown}` is {name}, not a regular file. It cannot be read or changed.")
-    })
-}
-
-/// What something is called that is not a regular file; `None` for one.
-pub fn kind_name(kind: FileType) -> Option<&'static str> {
-    if kind.is_file() {
-        return None;
-    }
-    let kinds = [
-        (kind.is_dir(), "a folder"),
-        (kind.is_symlink(), "a link"),
-        (kind.is_fifo(), "a named pipe (FIFO)"),
-        (kind.is_socket(), "a socket"),
-        (kind.is_char_device(), "a character device"),
-        (kind.is_block_device(), "a block device"),
-    ];
-    Some(kinds.iter().find(|(is, _)| *is).map_or("something unknown", |(_, name)| name))
+    let name = match kind {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => {
+            let shown = &path.shown;
+            return Err(format!(
+                "`{shown}` is a folder. Use `glob` with the pattern `{shown}/*` to list it."
+            ));
+        }
+        FileType::Symlink => "a link",
+        FileType::Fifo => "a named pipe (FIFO)",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice => "a character device",
+        FileType::BlockDevice => "a block device",
+        FileType::Unknown => "something unknown",
+    };
+    Err(format!("`{}` is {name}, not a regular file. It cannot be read or changed.", path.shown))
 }
 
 #[cfg(test)]

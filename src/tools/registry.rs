@@ -6,11 +6,14 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::custom::{self, Definition};
 use super::output::{NO_OUTPUT, RESULT_BYTES, cut_middle};
 use super::schema::Schema;
 use super::{Effect, Outcome, Tool, ToolContext, arguments};
@@ -37,25 +40,30 @@ pub struct Registry {
 
 /// A tool without its types.
 struct Entry {
-    name: &'static str,
+    name: String,
     description: String,
     schema: Schema,
-    build: fn(Value) -> Result<Built, serde_json::Error>,
+    /// The file that defines it; none for what is built in.
+    file: Option<PathBuf>,
+    build: Build,
 }
 
+/// From checked arguments to what would be done.
+type Build = Box<dyn Fn(Value) -> Result<Built, serde_json::Error> + Send + Sync>;
+
 /// What a tool makes of its arguments.
-struct Built {
-    effect: Effect,
-    path: Option<String>,
-    subject: String,
-    preview: Option<String>,
-    run: RunTool,
+pub(super) struct Built {
+    pub(super) effect: Effect,
+    pub(super) path: Option<String>,
+    pub(super) subject: String,
+    pub(super) preview: Option<String>,
+    pub(super) run: RunTool,
 }
 
 /// A call that passed name and argument checks and is ready to run.
 pub struct Prepared {
     /// The tool, from the table.
-    pub name: &'static str,
+    pub name: String,
     /// What it would do.
     pub effect: Effect,
     /// The file or folder that it is about, as the model gave it.
@@ -64,6 +72,8 @@ pub struct Prepared {
     pub subject: String,
     /// What a question about it shows beside the subject.
     pub preview: Option<String>,
+    /// Where its change goes, once that has been decided on.
+    pub target: Option<PathBuf>,
     /// A note for the model that its arguments were repaired, and how; goes before the result.
     pub repaired: Option<String>,
     /// Does it.
@@ -96,23 +106,46 @@ impl Registry {
     #[must_use]
     pub fn with<T: Tool>(mut self) -> Self {
         self.entries.push(Entry {
-            name: T::NAME,
+            name: T::NAME.to_owned(),
             description: T::description(),
             schema: Schema::of::<T::Args>(),
-            build: build::<T>,
+            file: None,
+            build: Box::new(build::<T>),
         });
         self.wire = encode(&self.entries);
         self
     }
 
+    /// The table with the user's own tools at its end, in their order. Their names are not taken.
+    #[must_use]
+    pub fn with_custom(mut self, tools: &[Definition]) -> Self {
+        self.entries.extend(tools.iter().map(|tool| {
+            let own = Arc::new(tool.clone());
+            Entry {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                schema: tool.schema.clone(),
+                file: Some(tool.file.clone()),
+                build: Box::new(move |arguments| Ok(custom::build(&own, &arguments))),
+            }
+        }));
+        self.wire = encode(&self.entries);
+        self
+    }
+
+    /// The file that defines a tool; none for what is built in.
+    pub fn file(&self, name: &str) -> Option<&Path> {
+        self.entries.iter().find(|entry| entry.name == name)?.file.as_deref()
+    }
+
     /// Names in table order.
     pub fn names(&self) -> Vec<&str> {
-        self.entries.iter().map(|entry| entry.name).collect()
+        self.entries.iter().map(|entry| entry.name.as_str()).collect()
     }
 
     /// Names and descriptions in table order, for the system prompt and for `/tools`.
     pub fn describe(&self) -> Vec<(&str, &str)> {
-        self.entries.iter().map(|entry| (entry.name, entry.description.as_str())).collect()
+        self.entries.iter().map(|entry| (entry.name.as_str(), entry.description.as_str())).collect()
     }
 
     /// Finds the tool and checks the arguments. The error is the result for the model: an unknown
@@ -128,7 +161,16 @@ impl Registry {
         let repaired = (!parsed.repairs.is_empty())
             .then(|| format!("[The arguments were repaired: {}.]", parsed.repairs.join("; ")));
         let Built { effect, path, subject, preview, run } = built;
-        Ok(Prepared { name: entry.name, effect, path, subject, preview, repaired, run })
+        Ok(Prepared {
+            name: entry.name.clone(),
+            effect,
+            path,
+            subject,
+            preview,
+            target: None,
+            repaired,
+            run,
+        })
     }
 
     /// The `tools` array of a request, as JSON text. The same bytes on every call.
@@ -149,7 +191,7 @@ impl Registry {
     /// The tool that an unknown name most likely stands for: the name without a prefix
     /// (`functions.read`), without a template's tokens (`read<|channel|>commentary`), in other
     /// spelling, or what another agent calls it.
-    fn meant(&self, name: &str) -> Option<&'static str> {
+    fn meant(&self, name: &str) -> Option<&str> {
         let bare = name.split("<|").next().unwrap_or_default();
         let bare = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
         let bare = arguments::normal(bare);
@@ -159,7 +201,7 @@ impl Registry {
                 || nicknames.is_some_and(|(_, names)| names.contains(&bare.as_str()))
                 || bare.strip_suffix("tool") == Some(known)
         };
-        self.entries.iter().map(|entry| entry.name).find(|known| same(known))
+        self.entries.iter().map(|entry| entry.name.as_str()).find(|known| same(known))
     }
 }
 
@@ -177,7 +219,7 @@ impl Prepared {
         let started = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(|| run(context)));
         let took = started.elapsed();
-        let mut outcome = result.unwrap_or_else(|panic| panicked(name, &*panic));
+        let mut outcome = result.unwrap_or_else(|panic| panicked(&name, &*panic));
         if outcome.content.trim().is_empty() {
             NO_OUTPUT.clone_into(&mut outcome.content);
         }
@@ -231,7 +273,7 @@ fn encode(entries: &[Entry]) -> String {
         .map(|entry| Offer {
             r#type: "function",
             function: Function {
-                name: entry.name,
+                name: &entry.name,
                 description: &entry.description,
                 parameters: &entry.schema,
             },

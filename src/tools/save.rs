@@ -3,26 +3,25 @@
 //!
 //! The new content goes to a temporary file in the same folder and is renamed, so that no reader
 //! ever sees half of it. The change is announced before that file is made, so that the log says
-//! where one may lie if this program is killed at this moment (see [`leftovers`]). What exists is replaced only if it is still what was read; what did not
-//! exist is only created, never overwritten. Kept: permission bits, owner and group (where the
-//! system allows), access lists and user attributes, the link that led here. Lost, and said: further
-//! hard links.
+//! where one may lie if this program is killed at this moment (see `session::leftovers`). All of it
+//! goes through the folder's descriptor (see [`super::beneath`]). What exists is replaced only if it
+//! is still what was read; what did not exist is only created, never overwritten. Kept: permission
+//! bits, owner and group (where the system allows), access lists and user attributes, the link that
+//! led here. Lost, and said: further hard links.
 
-use crate::hash;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown, symlink};
-use std::path::{Path, PathBuf};
-
-use tempfile::NamedTempFile;
+use std::os::unix::fs::{PermissionsExt, fchown};
+use std::path::Path;
 
 use super::ToolContext;
+use super::beneath::{Entry, Folder, Temporary, is_link, told};
 use super::paths::{self, Resolved};
 use super::text::{self, EDIT_LIMIT};
 use crate::event::{FileChange, FileSeen, LINK_MODE};
-use crate::session::leftovers;
+use crate::hash;
 
 /// In [`FileSeen`], the hash of a file that was found missing: it may be created again.
 pub const ABSENT: &str = "";
@@ -36,7 +35,8 @@ pub struct OnDisk {
     pub bytes: Vec<u8>,
     /// Its SHA-256, lower-case hex.
     pub sha256: String,
-    meta: Metadata,
+    file: File,
+    entry: Entry,
 }
 
 /// What came of a change.
@@ -50,9 +50,10 @@ pub struct Saved {
 
 /// Reads the whole of a file that is to be changed; `None` when there is none.
 pub fn load(path: &Resolved) -> Result<Option<OnDisk>, String> {
-    let Some((file, meta)) = paths::open_regular(path)? else { return Ok(None) };
+    let Some((file, entry)) = paths::open_regular(path)? else { return Ok(None) };
     let mut bytes = Vec::new();
-    file.take(EDIT_LIMIT as u64 + 1)
+    (&file)
+        .take(EDIT_LIMIT as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("`{}` cannot be read: {error}.", path.shown))?;
     if bytes.len() > EDIT_LIMIT {
@@ -63,7 +64,7 @@ pub fn load(path: &Resolved) -> Result<Option<OnDisk>, String> {
         ));
     }
     let sha256 = hash::sha256(&bytes);
-    Ok(Some(OnDisk { bytes, sha256, meta }))
+    Ok(Some(OnDisk { bytes, sha256, file, entry }))
 }
 
 /// Refuses a change to a file that the model has not seen as it is now.
@@ -104,11 +105,12 @@ pub fn commit(
     after: &[u8],
 ) -> Result<Saved, String> {
     let failed = |why: String| format!("`{}` was not changed: {why}", path.shown);
+    let (above, name) = split(&path.real).map_err(|error| failed(format!("{error}.")))?;
+    let no_folder = |error| failed(folder_error(above, &error));
+    let (folder, made) = Folder::make(above).map_err(no_folder)?;
     if let Some(before) = before {
-        require_writable(path, before)?;
+        require_writable(path, before, folder.may_write(name))?;
     }
-    let folder = path.real.parent().unwrap_or(Path::new("/"));
-    let made = Folders::create(folder).map_err(|error| failed(folder_error(folder, &error)))?;
     if context.cancelled() {
         return Err(failed("the user interrupted.".to_owned()));
     }
@@ -117,41 +119,54 @@ pub fn commit(
         path: path.key(),
         before: before.map(|before| before.sha256.clone()),
         after: hash::sha256(after),
-        mode: before.map(|before| before.meta.mode() & 0o7777),
+        mode: before.map(|before| before.entry.mode()),
         ..FileChange::default()
     };
     let seen = FileSeen { path: change.path.clone(), sha256: change.after.clone() };
     let journal = context.journal.file_change(change, before.map(|before| &*before.bytes));
     journal.map_err(|why| failed(format!("the session log could not be written: {why}")))?;
-    let written = write_temporary(context.session_id, &path.real, before, after);
-    let (file, notes) = written.map_err(|error| failed(folder_error(folder, &error)))?;
-    swap_in(file, &path.real, before).map_err(failed)?;
+    let (file, notes) =
+        write_temporary(context.session_id, &folder, before, after).map_err(no_folder)?;
+    swap_in(file, &folder, name, before).map_err(failed)?;
     made.keep();
     Ok(Saved { seen, notes })
 }
 
-/// What lies at exactly this path, no link on the way followed; none where there is nothing.
-pub fn lies_at(path: &Path) -> io::Result<Option<Metadata>> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let found = match fs::canonicalize(folder) {
-        Ok(real) if real == folder => fs::symlink_metadata(path),
-        Ok(_) => return Ok(None),
-        Err(error) => Err(error),
-    };
-    match found {
-        Ok(meta) => Ok(Some(meta)),
-        Err(error) if is_absence(&error) => Ok(None),
-        Err(error) => Err(error),
+/// What lies at a path, and the folder that it is in.
+pub struct Spot<'a> {
+    /// The folder, held open.
+    pub folder: Folder,
+    /// The name in it.
+    pub name: &'a OsStr,
+    /// What the system says of it.
+    pub entry: Entry,
+}
+
+impl Spot<'_> {
+    /// The mode as [`FileChange`] has it.
+    pub fn mode(&self) -> u32 {
+        if self.entry.kind().is_symlink() { LINK_MODE } else { self.entry.mode() }
     }
 }
 
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+/// What lies at exactly this path, no link on the way followed; none where there is nothing.
+pub fn lies_at(path: &Path) -> io::Result<Option<Spot<'_>>> {
+    let (above, name) = split(path)?;
+    let found = Folder::open(above).and_then(|folder| {
+        let entry = folder.entry(name)?;
+        Ok(entry.map(|entry| Spot { folder, name, entry }))
+    });
+    found.or_else(|error| if is_absence(&error) { Ok(None) } else { Err(error) })
 }
 
-/// The mode as [`FileChange`] has it.
-pub fn mode(meta: &Metadata) -> u32 {
-    if meta.is_symlink() { LINK_MODE } else { meta.mode() & 0o7777 }
+fn is_absence(error: &io::Error) -> bool {
+    let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    absent || is_link(error)
+}
+
+/// A path's folder, and the name in it.
+fn split(path: &Path) -> io::Result<(&Path, &OsStr)> {
+    path.parent().zip(path.file_name()).ok_or_else(|| io::ErrorKind::IsADirectory.into())
 }
 
 /// Puts an earlier content and mode in the place of what is there now, or removes the file. On an
@@ -162,32 +177,29 @@ pub fn put_back(
     content: Option<&[u8]>,
     mode: Option<u32>,
 ) -> io::Result<()> {
-    let Some(content) = content else { return fs::remove_file(path) };
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    if fs::canonicalize(folder)? != folder {
-        return Err(io::Error::other("a link lies on the way there"));
-    }
+    let (above, name) = split(path)?;
+    let Some(content) = content else { return Folder::open(above)?.remove(name) };
+    let (folder, made) = Folder::make(above)?;
+    made.keep();
     if mode == Some(LINK_MODE) {
-        let target = OsStr::from_bytes(content);
-        let link = temporary(session_id, path, |builder, folder| {
-            builder.make_in(folder, |path| symlink(target, path))
-        })?;
-        link.persist(path)?;
-        return Ok(());
+        return folder.temporary_link(session_id, OsStr::from_bytes(content))?.replace(name);
     }
-    let mut file = temporary_file(session_id, path, 0o600)?;
+    let (place, mut file) = folder.temporary_file(session_id, 0o600)?;
     file.write_all(content)?;
-    file.as_file().set_permissions(Permissions::from_mode(mode.unwrap_or(0o644)))?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    file.set_permissions(Permissions::from_mode(mode.unwrap_or(0o644)))?;
+    file.sync_all()?;
+    place.replace(name)
+}
+
+/// Gives a file these permission bits.
+pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    let (folder, name) = Folder::of(path)?;
+    folder.read(name)?.set_permissions(Permissions::from_mode(mode))
 }
 
 /// A read-only file is somebody's wish; a rename would walk over it.
-fn require_writable(path: &Resolved, before: &OnDisk) -> Result<(), String> {
-    let mode = before.meta.mode() & 0o7777;
-    let allowed = rustix::fs::access(&path.real, rustix::fs::Access::WRITE_OK).is_ok();
+fn require_writable(path: &Resolved, before: &OnDisk, allowed: bool) -> Result<(), String> {
+    let mode = before.entry.mode();
     if mode & 0o222 != 0 && allowed {
         return Ok(());
     }
@@ -199,73 +211,54 @@ fn require_writable(path: &Resolved, before: &OnDisk) -> Result<(), String> {
 }
 
 fn folder_error(folder: &Path, error: &io::Error) -> String {
-    format!("cannot write in the folder `{}`: {error}.", folder.display())
+    format!("cannot write in the folder `{}`: {}.", folder.display(), told(error))
 }
 
 /// Writes the new version beside the old one, with the old one's owner and mode.
-fn write_temporary(
+fn write_temporary<'a>(
     session_id: &str,
-    target: &Path,
+    folder: &'a Folder,
     before: Option<&OnDisk>,
     after: &[u8],
-) -> io::Result<(NamedTempFile, Vec<String>)> {
+) -> io::Result<(Temporary<'a>, Vec<String>)> {
     // A new file gets what the umask leaves; a replacement stays private until it has its mode.
     let first_mode = if before.is_some() { 0o600 } else { 0o666 };
-    let mut file = temporary_file(session_id, target, first_mode)?;
+    let (place, mut file) = folder.temporary_file(session_id, first_mode)?;
     file.write_all(after)?;
     let notes = match before {
-        Some(before) => keep_attributes(target, file.as_file(), &before.meta)?,
+        Some(before) => keep_attributes(&file, before)?,
         None => Vec::new(),
     };
-    file.as_file().sync_all()?;
-    Ok((file, notes))
+    file.sync_all()?;
+    Ok((place, notes))
 }
 
-/// An empty file beside another, to take its place.
-fn temporary_file(session_id: &str, target: &Path, mode: u32) -> io::Result<NamedTempFile> {
-    let mode = Permissions::from_mode(mode);
-    temporary(session_id, target, |builder, folder| builder.permissions(mode).tempfile_in(folder))
-}
-
-/// Makes something beside a file, under a name by which it is known if it is left behind.
-fn temporary<T>(
-    session_id: &str,
-    target: &Path,
-    make: impl FnOnce(&mut tempfile::Builder<'_, '_>, &Path) -> io::Result<T>,
-) -> io::Result<T> {
-    let prefix = leftovers::temporary_prefix(session_id);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(leftovers::TEMPORARY_SUFFIX);
-    make(&mut builder, target.parent().unwrap_or(Path::new("/")))
-}
-
-fn keep_attributes(target: &Path, file: &File, old: &Metadata) -> io::Result<Vec<String>> {
+fn keep_attributes(file: &File, before: &OnDisk) -> io::Result<Vec<String>> {
     let mut notes = Vec::new();
-    let new = file.metadata()?;
-    let mut mode = old.mode() & 0o7777;
-    let other_owner = (new.uid(), new.gid()) != (old.uid(), old.gid());
-    if other_owner && fchown(file, Some(old.uid()), Some(old.gid())).is_err() {
+    let old = &before.entry;
+    let mut mode = old.mode();
+    let (user, group) = old.owner();
+    let other_owner = Entry::of(file)?.owner() != (user, group);
+    if other_owner && fchown(file, Some(user), Some(group)).is_err() {
         mode &= 0o777; // set-user-ID must not pass to another owner
-        notes.push(format!("Its owner was {}:{}, which could not be kept.", old.uid(), old.gid()));
+        notes.push(format!("Its owner was {user}:{group}, which could not be kept."));
     }
     file.set_permissions(Permissions::from_mode(mode))?;
-    if !copy_extended(target, file) {
+    if !copy_extended(&before.file, file) {
         notes.push("Some of its extended attributes or access lists could not be kept.".into());
     }
-    if old.nlink() > 1 {
-        notes.push(format!(
-            "It had {} hard links; the other names keep the old content.",
-            old.nlink()
-        ));
+    if old.links() > 1 {
+        let links = old.links();
+        notes.push(format!("It had {links} hard links; the other names keep the old content."));
     }
     Ok(notes)
 }
 
 /// Copies access lists and user attributes; false if one of them could not be. Those of the security
 /// modules are not ours to set, and file capabilities must not survive a change of content.
-fn copy_extended(from: &Path, to: &File) -> bool {
+fn copy_extended(from: &File, to: &File) -> bool {
     let mut names = vec![0; ATTRIBUTE_BYTES];
-    let length = match rustix::fs::listxattr(from, names.as_mut_slice()) {
+    let length = match rustix::fs::flistxattr(from, names.as_mut_slice()) {
         Ok(length) => length,
         Err(error) => return error == rustix::io::Errno::NOTSUP,
     };
@@ -273,7 +266,7 @@ fn copy_extended(from: &Path, to: &File) -> bool {
     let ours = |name: &&[u8]| name.starts_with(b"user.") || *name == b"system.posix_acl_access";
     let mut value = vec![0; ATTRIBUTE_BYTES];
     let mut copy = |name: &[u8]| {
-        let length = rustix::fs::getxattr(from, name, value.as_mut_slice())?;
+        let length = rustix::fs::fgetxattr(from, name, value.as_mut_slice())?;
         let value = value.get(..length).unwrap_or_default();
         rustix::fs::fsetxattr(to, name, value, rustix::fs::XattrFlags::empty())
     };
@@ -282,62 +275,25 @@ fn copy_extended(from: &Path, to: &File) -> bool {
 }
 
 /// The rename, guarded against whatever happened to the target meanwhile.
-fn swap_in(file: NamedTempFile, target: &Path, before: Option<&OnDisk>) -> Result<(), String> {
+fn swap_in(
+    file: Temporary<'_>,
+    folder: &Folder,
+    name: &OsStr,
+    before: Option<&OnDisk>,
+) -> Result<(), String> {
     let stale = "it was changed by somebody else at this very moment. Read it again.";
-    let persisted = match before {
+    let placed = match before {
         Some(before) => {
-            let now = fs::symlink_metadata(target).ok();
-            if now.is_none_or(|now| stamp(&now) != stamp(&before.meta)) {
+            let now = folder.entry(name).ok().flatten();
+            if now.is_none_or(|now| now.stamp() != before.entry.stamp()) {
                 return Err(stale.to_owned());
             }
-            file.persist(target)
+            file.replace(name)
         }
-        None => file.persist_noclobber(target),
+        None => file.create(name),
     };
-    match persisted {
-        Ok(_) => Ok(()),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Err(stale.to_owned()),
-        Err(failed) => Err(format!("{}.", failed.error)),
-    }
+    placed.map_err(|error| {
+        let taken = error.kind() == io::ErrorKind::AlreadyExists;
+        if taken { stale.to_owned() } else { format!("{error}.") }
+    })
 }
-
-/// What changes when a file's content does.
-fn stamp(meta: &Metadata) -> [i128; 7] {
-    [
-        meta.dev().into(),
-        meta.ino().into(),
-        meta.size().into(),
-        meta.mtime().into(),
-        meta.mtime_nsec().into(),
-        meta.ctime().into(),
-        meta.ctime_nsec().into(),
-    ]
-}
-
-/// Folders made for a new file; those that are still empty go again unless the file came to be.
-struct Folders(Vec<PathBuf>);
-
-impl Folders {
-    fn create(folder: &Path) -> io::Result<Self> {
-        let missing = folder.ancestors().take_while(|path| !path.exists());
-        let made = Self(missing.map(Path::to_owned).collect());
-        fs::create_dir_all(folder)?;
-        Ok(made)
-    }
-
-    fn keep(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for Folders {
-    fn drop(&mut self) {
-        for folder in &self.0 {
-            // Not empty or already gone: then it is somebody else's by now.
-            let _ = fs::remove_dir(folder);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

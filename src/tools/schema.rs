@@ -9,6 +9,8 @@
 //! It does not validate, and it does not try to express what the subset cannot: a union of several
 //! real types becomes its first.
 
+pub mod declared;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -67,8 +69,37 @@ pub struct Schema {
     pub items: Option<Box<Self>>,
     /// The fields of an object, in the order they are shown.
     pub properties: Vec<Property>,
-    /// The smallest allowed number; checked, but not on the wire.
+    /// What is checked, but not on the wire, for not all providers take it.
+    pub bounds: Bounds,
+    /// What becomes of fields of an object that are not in [`Schema::properties`].
+    pub others: Others,
+}
+
+/// Limits of a value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// The smallest allowed number.
     pub minimum: Option<f64>,
+    /// The largest allowed number.
+    pub maximum: Option<f64>,
+    /// The fewest characters of a string.
+    pub min_length: Option<u64>,
+    /// The most characters of a string.
+    pub max_length: Option<u64>,
+    /// A regular expression that is found in the string.
+    pub pattern: Option<String>,
+}
+
+/// What to do with a field that the schema does not name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Others {
+    /// It is left out, and that is noted.
+    #[default]
+    Drop,
+    /// It is passed on.
+    Keep,
+    /// The call is refused.
+    Refuse,
 }
 
 /// A field of an object.
@@ -153,7 +184,11 @@ fn flatten(node: &Value, root: &Value, depth: usize) -> Schema {
         } else {
             Vec::new()
         },
-        minimum: body.get("minimum").and_then(Value::as_f64),
+        bounds: Bounds {
+            minimum: body.get("minimum").and_then(Value::as_f64),
+            ..Bounds::default()
+        },
+        others: Others::Drop,
     }
 }
 

@@ -20,13 +20,13 @@ use crate::sandbox::{Confinement, keep};
 use jobs::Request;
 
 /// The time limit if the model gives none, in seconds.
-const DEFAULT_LIMIT: u64 = 120;
+pub(super) const DEFAULT_LIMIT: u64 = 120;
 
 /// What the subject of a call begins with that starts a job.
 pub(super) const BACKGROUND: &str = "(background) ";
 
 /// The longest time limit, in seconds.
-const MAX_LIMIT: u64 = 600;
+pub(super) const MAX_LIMIT: u64 = 600;
 
 /// Bytes of a result that are kept for what is said besides the output.
 const STATUS_BYTES: usize = 2_000;
@@ -114,21 +114,33 @@ fn run(args: &Args, context: &ToolContext<'_>) -> Outcome {
     let spec = CommandSpec {
         argv: process::Shell::current().argv(&args.command),
         folder: &context.workspace.root,
+        input: &[],
         hidden_env: context.hidden_env,
         limit: Some(Duration::from_secs(seconds)),
         confinement: context.sandbox,
     };
+    execute(&spec, Some(&args.command), note, context)
+}
+
+/// Runs a program to its end and words what came of it. `line` is the command line of a model, to
+/// which advice on command lines applies.
+pub(super) fn execute(
+    spec: &CommandSpec<'_>,
+    line: Option<&str>,
+    note: Option<String>,
+    context: &ToolContext<'_>,
+) -> Outcome {
     let room = RESULT_BYTES - STATUS_BYTES;
     let mut output = HeadTail::new(room, context.output_dir, context.call_id).masked(context.masks);
     let mut sink = |bytes: &[u8]| output.push(bytes);
-    let running = process::run(&spec, context.cancel, &mut sink);
+    let running = process::run(spec, context.cancel, &mut sink);
     let (ended, moved) = context.runtime.block_on(keep::watch(context.sandbox, running));
     match ended {
         Err(why) => Outcome::error(format!("The command was not started: {why}.")),
         Ok(ended) => {
             let sandbox = context.sandbox;
             let output = output.finish();
-            let report = Report { command: &args.command, ended, output, sandbox, moved };
+            let report = Report { line, ended, output, sandbox, moved };
             report.outcome(note, &context.workspace.root.to_string_lossy())
         }
     }
@@ -156,7 +168,7 @@ fn time_limit(asked: Option<i64>) -> (u64, Option<String>) {
 
 /// What is known of a command that has run.
 struct Report<'a> {
-    command: &'a str,
+    line: Option<&'a str>,
     ended: Ended,
     output: Collected,
     /// The box it ran in.
@@ -172,7 +184,7 @@ impl Report<'_> {
         let mut parts = vec![text.to_owned(), format!("[{}]", status(&self.ended))];
         parts.extend(note.map(|note| format!("[{note}]")));
         parts.extend(self.remarks());
-        if changes_folder(self.command) {
+        if self.line.is_some_and(changes_folder) {
             parts.push(format!("[the next command starts in {folder} again]"));
         }
         Outcome {
@@ -205,11 +217,10 @@ impl Report<'_> {
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         let were = if self.ended.left_over.len() == 1 { "was" } else { "were" };
         let named = first.join(", ");
+        let advice =
+            self.line.map_or("", |_| "\n[what is to go on needs `background`, and no `&`]");
         (!first.is_empty()).then(|| {
-            format!(
-                "[{total} {were} still running and {were} stopped: {named}{rest}]\n[what is to \
-                     go on needs `background`, and no `&`]"
-            )
+            format!("[{total} {were} still running and {were} stopped: {named}{rest}]{advice}")
         })
     }
 
@@ -222,12 +233,17 @@ impl Report<'_> {
             (false, true) => format!("if the sandbox stopped it: {}", sandbox.rule()),
             (false, false) => return None,
         };
-        Some(format!(
-            "[{what}. Do without, or repeat the call with `outside_sandbox` and why: the user is asked]"
-        ))
+        let advice = match self.line {
+            Some(_) => {
+                "Do without, or repeat the call with `outside_sandbox` and why: the user is asked"
+            }
+            None => "Do without",
+        };
+        Some(format!("[{what}. {advice}]"))
     }
 
     fn hint(&self) -> Option<String> {
+        self.line?;
         if matches!(self.ended.stopped, Some(Stopped::Limit(_))) {
             return Some(format!(
                 "[if it needs longer, give timeout_seconds (at most {MAX_LIMIT}) or `background`; if \

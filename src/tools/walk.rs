@@ -16,15 +16,18 @@ mod rules;
 pub(super) mod tests;
 mod told;
 
-use std::ffi::OsString;
-use std::fs::{self, FileType};
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::FileType;
 use tokio_util::sync::CancellationToken;
 
+use super::beneath;
 use crate::policy::rules::PathRules;
 
 pub(super) use missing::missing;
@@ -241,19 +244,32 @@ struct Listing {
 
 fn list(path: &Path, until: Until<'_>) -> io::Result<Listing> {
     let mut listing = Listing::default();
-    for (index, entry) in fs::read_dir(path)?.enumerate() {
+    for (index, entry) in beneath::list(path)?.enumerate() {
         if index % LOOK_EVERY == 0 && until.over() {
             break;
         }
         let entry = entry?;
-        let name = entry.file_name();
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
         listing.is_repository |= name == ".git";
         listing.has_rules |= name == ".gitignore";
-        if !rules::is_private(&name) {
-            listing.entries.push((name, entry.file_type()?));
+        if name != "." && name != ".." && !rules::is_private(name) {
+            let told = entry.file_type();
+            let kind = if told == FileType::Unknown { kind(&path.join(name))? } else { told };
+            listing.entries.push((name.to_owned(), kind));
         }
     }
     Ok(listing)
+}
+
+/// The kind of an entry on a file system that does not say it in the listing.
+fn kind(path: &Path) -> io::Result<FileType> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    let kinds = [
+        (kind.is_file(), FileType::RegularFile),
+        (kind.is_dir(), FileType::Directory),
+        (kind.is_symlink(), FileType::Symlink),
+    ];
+    Ok(kinds.iter().find(|(is, _)| *is).map_or(FileType::Fifo, |(_, kind)| *kind))
 }
 
 /// Reads a folder and makes jobs of what it holds.
@@ -321,19 +337,4 @@ fn jobs(
         jobs.push(Job::Files(files));
     }
     jobs
-}
-
-/// Opens a file that a walk found. If it has become a link or a pipe since, that neither leads
-/// out nor blocks.
-pub(super) fn open_file(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-        options.custom_flags(i32::try_from(flags).unwrap_or_default());
-    }
-    options.open(path)
 }

@@ -52,7 +52,7 @@ impl Tool for Write {
 }
 
 fn write(args: &WriteArgs, context: &ToolContext<'_>) -> Result<Outcome, String> {
-    let path = context.workspace.resolve(&args.file_path)?;
+    let path = context.resolve_target(&args.file_path)?;
     if args.content.len() > EDIT_LIMIT {
         let limit = text::size(EDIT_LIMIT as u64);
         return Err(format!("The content is larger than {limit}. Write it with `shell`."));

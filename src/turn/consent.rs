@@ -45,7 +45,7 @@ pub(super) async fn allow(
         Ok(target) => target,
         Err(outcome) => return Ok(Some(outcome)),
     };
-    let action = Action { tool: prepared.name, kind: kind(&prepared.effect, target.as_ref()) };
+    let action = Action { tool: &prepared.name, kind: kind(&prepared.effect, target.as_ref()) };
     let strength = agent.options.sandbox.strength.relied_on(agent.options.mode_chosen);
     let verdict = match policy::decide(agent.options.mode, &agent.rules, &strength, &action) {
         Decision::Allow(None) => return Ok(None),

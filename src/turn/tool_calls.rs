@@ -2,7 +2,7 @@
 //! it on a blocking thread, and records its one outcome, in the model's order.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -121,8 +121,11 @@ async fn run_batch(
 ) -> Result<bool, LogError> {
     let mut running = Running::new(cancel);
     let mut shown = Vec::new();
-    for job in batch {
+    for mut job in batch {
         let index = shown.len();
+        if let Plan::Run(prepared) = &mut job.plan {
+            judge_target(agent, prepared, &mut job.shown);
+        }
         shown.push(job.shown.clone());
         let prepared = match job.plan {
             _ if cancel.is_cancelled() => Err(not_started()),
@@ -144,6 +147,19 @@ async fn run_batch(
         }
     }
     running.record_all(agent, shown).await
+}
+
+/// Where a change would go is settled before anybody decides on it: that is what a question shows and
+/// what the tool opens, also if a link on the way is changed in between.
+fn judge_target(agent: &Agent, prepared: &mut Prepared, shown: &mut ToolShown) {
+    let Effect::Write(given) = &prepared.effect else { return };
+    // A path that leads nowhere is refused by the tool, in its own words.
+    let Ok(target) = agent.workspace.resolve(given) else { return };
+    let plain = Path::new(given).components().eq(Path::new(&target.shown).components());
+    if !plain && agent.workspace.root.join(given) != target.real {
+        shown.subject = format!("{} (leads to {})", shown.subject, target.shown);
+    }
+    prepared.target = Some(target.real);
 }
 
 pub(super) fn not_started() -> Outcome {
@@ -257,6 +273,7 @@ impl Running {
         let sandbox = agent.sandbox_for(&prepared.effect);
         let jobs = Arc::clone(&agent.jobs);
         let cancel = self.cancel.clone();
+        let target = prepared.target.clone();
         let runtime = tokio::runtime::Handle::current();
         let watch = Arc::clone(&agent.watch);
         let place =
@@ -264,6 +281,7 @@ impl Running {
         self.tasks.spawn_blocking(move || {
             let context = ToolContext {
                 workspace: &workspace,
+                target: target.as_deref(),
                 session_id: &session_id,
                 call_id: &call_id,
                 known: &known,

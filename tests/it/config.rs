@@ -139,7 +139,7 @@ fn a_project_cannot_redirect_or_unlock_anything() {
         let env = Env::new(&provider);
         env.write(".xsh/config.toml", &setting);
         let output = env.run(&["-p", "hi"]);
-        assert_says(&output.stderr, &[".xsh/config.toml"]);
+        assert_says(&output.stderr, &[".xsh"]);
         assert!([0, 2].contains(&output.code), "{setting}: {output:?}");
         for request in provider.requests() {
             assert_eq!(request.header("x-evil"), None);

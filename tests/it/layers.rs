@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("policy", 1),
     ("mask", 1),
     ("tools::clean", 1),
+    ("tools::custom::examples", 1),
     ("tools::diff", 1),
     ("tools::nearest", 1),
     ("tools::output", 1),

@@ -77,6 +77,32 @@ fn what_somebody_else_changed_is_left_alone() {
     assert!(!env.path("new/b.txt").exists());
 }
 
+/// A repository can bring sessions along: their logs say what they like.
+#[test]
+fn a_log_that_names_files_elsewhere_changes_none_of_them() {
+    let provider = editor();
+    let env = settled(&provider, b"one\n");
+    let outside = env.root().join("outside.txt");
+    let after = env.bytes("a.txt");
+    fs::write(&outside, &after).expect("a file");
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let log = &env.sessions()[0];
+    let inside = env.path("a.txt").display().to_string();
+    for elsewhere in [
+        outside.display().to_string(),
+        env.path("x/../../outside.txt").display().to_string(),
+        env.path(".xsh/../../outside.txt").display().to_string(),
+    ] {
+        let text = fs::read_to_string(log).expect("a log");
+        assert!(text.contains(&inside));
+        fs::write(log, text.replace(&inside, &elsewhere)).expect("a log");
+        tell(&env, "/rewind 1 files", "it lies outside the workspace");
+        assert_eq!(fs::read(&outside).expect("a file"), after, "{elsewhere}");
+        let text = fs::read_to_string(log).expect("a log");
+        fs::write(log, text.replace(&elsewhere, &inside)).expect("a log");
+    }
+}
+
 #[test]
 fn a_fork_goes_on_from_before_a_message_and_leaves_the_old_session() {
     let provider = Provider::answering(|_| Reply::text("Yes."));

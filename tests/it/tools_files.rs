@@ -9,6 +9,7 @@ use crate::support::assert::assert_says;
 use crate::support::env::Env;
 use crate::support::http::Request;
 use crate::support::provider::Provider;
+use crate::support::pty::Pty;
 use crate::support::reply::{Call, Reply, call, edit, read, shell, write};
 
 /// One turn in which the model makes these calls, one per step; gives the last request.
@@ -218,6 +219,9 @@ fn nothing_outside_the_workspace_is_touched() {
     let setup = |env: &Env| {
         fs::write(env.root().join("secret.txt"), "secret content\n").expect("a file");
         fs::create_dir(env.root().join("out")).expect("a folder");
+        fs::create_dir(env.root().join("work-evil")).expect("a folder");
+        let evil = env.root().join("work-evil/secret.txt");
+        fs::write(evil, "secret content\n").expect("a file");
         symlink("../secret.txt", env.path("leak")).expect("a link");
         symlink("../out", env.path("o")).expect("a link");
         env.write("inner.txt", "inner\n");
@@ -234,17 +238,52 @@ fn nothing_outside_the_workspace_is_touched() {
         call("c8", "glob", json!({"pattern": "../*"})),
         read("c9", ".xsh/.gitignore"),
         read("c10", "fine"),
+        read("c11", "/proc/self/cwd/../secret.txt"),
+        read("c12", "/dev/fd/0"),
+        read("c13", "../work-evil/secret.txt"),
+        read("c14", "o/../secret.txt"),
+        write("c15", ".XSH/x", "x"),
     ];
     let (env, request) = steps(setup, calls);
-    for id in ["c1", "c2", "c3", "c4", "c7", "c8", "c9"] {
+    for id in ["c1", "c2", "c3", "c4", "c7", "c8", "c9", "c11", "c12", "c13", "c14"] {
         let said = request.result(id);
         for leak in ["secret content", "root:x", "1: *"] {
             assert!(!said.contains(leak), "{id}: {said}");
         }
     }
-    assert_says(request.result("c1"), &["outside"]);
+    for id in ["c1", "c11", "c12", "c13", "c14"] {
+        assert_says(request.result(id), &["outside"]);
+    }
+    assert_says(request.result("c15"), &["belongs to xsh itself"]);
     assert!(!env.root().join("out/new.txt").exists() && !env.root().join("new.txt").exists());
     assert_says(request.result("c10"), &["1: inner"]);
+}
+
+#[test]
+fn a_question_shows_where_a_change_goes_and_nothing_else_is_changed() {
+    let provider = Provider::start([
+        Reply::calls([write("c1", "notes.txt", "x\n")]),
+        Reply::calls([write("c2", "notes.txt", "y\n")]),
+        Reply::text("Done."),
+    ]);
+    let env = Env::new(&provider);
+    fs::create_dir(env.path("real")).expect("a folder");
+    symlink("real/new.txt", env.path("notes.txt")).expect("a link");
+    let pty = Pty::xsh(&env, &["--permission-mode", "ask"]);
+    pty.settle();
+    pty.line("go");
+    let screen = pty.wait_for("y yes, n no");
+    assert_says(&screen, &["notes.txt (leads to real/new.txt)"]);
+    fs::remove_file(env.path("notes.txt")).expect("a link");
+    symlink("real/other.txt", env.path("notes.txt")).expect("a link");
+    pty.line("y");
+    pty.wait_for_screen("the next question", |s| s.contains("(leads to real/other.txt)"));
+    assert_says(provider.request(1).result("c1"), &["leads to another file now"]);
+    assert!(!env.exists("real/new.txt") && !env.exists("real/other.txt"));
+    pty.wait_for_screen("its prompt", |s| s.matches("y yes, n no").count() >= 1);
+    pty.line("y");
+    pty.wait_for("Done.");
+    assert_eq!(env.text("real/other.txt"), "y\n");
 }
 
 #[test]

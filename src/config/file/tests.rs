@@ -138,15 +138,19 @@ fn a_project_may_not_choose_where_requests_go_or_what_runs() {
             "api_key",
             "api_key_env",
             "auto_approve",
-            "base_url",
             "headers",
             "hooks",
-            "permission_mode",
-            "provider",
-            "providers",
-            "timeouts"
+            "permission_mode = \"full\"",
+            "providers"
         ]
     );
+    let mut asks: Vec<&str> = file.asks.iter().map(|(key, _)| key.as_str()).collect();
+    asks.sort_unstable();
+    assert_eq!(asks, ["base_url", "provider", "timeouts"]);
+    let trusted = read(text, Scope::Trusted).unwrap().values;
+    assert_eq!((trusted.api_key_env, trusted.permission_mode), (None, None));
+    assert!(trusted.base_url.is_some() && trusted.timeouts.idle.is_some());
+    assert!(trusted.providers.is_empty() && trusted.models.is_empty());
     for (text, part) in [
         ("\nmodle = 1", "line 2: unknown key `modle`"),
         ("provider = 7", "line 1: provider: invalid type"),
@@ -155,7 +159,12 @@ fn a_project_may_not_choose_where_requests_go_or_what_runs() {
         let error = read(text, Scope::Project).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
-    assert!(PROJECT_KEYS.iter().all(|key| !USER_KEYS.contains(key) && !SUSPECT_KEYS.contains(key)));
+    assert!(
+        PROJECT_KEYS
+            .iter()
+            .chain(TRUSTED_KEYS)
+            .all(|key| !USER_KEYS.contains(key) && !SUSPECT_KEYS.contains(key))
+    );
 }
 
 #[test]
@@ -163,7 +172,8 @@ fn every_key_of_the_file_is_a_users_or_a_projects() {
     let error = read("xyzzy = 1", Scope::User).unwrap_err();
     let known = error.split("known here: ").nth(1).unwrap();
     let mut known: Vec<&str> = known.split(", ").collect();
-    let mut listed: Vec<&str> = PROJECT_KEYS.iter().chain(USER_KEYS).copied().collect();
+    let mut listed: Vec<&str> =
+        PROJECT_KEYS.iter().chain(TRUSTED_KEYS).chain(USER_KEYS).copied().collect();
     known.sort_unstable();
     listed.sort_unstable();
     assert_eq!(known, listed, "a new key has to be put into one of the lists");
@@ -173,7 +183,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
     #[test]
     fn no_text_makes_it_panic(text in "[a-z_=\\[\\]{}\"'0-9. \n\u{e4}\u{feff}]{0,60}") {
-        for scope in [Scope::User, Scope::Project] {
+        for scope in [Scope::User, Scope::Project, Scope::Trusted] {
             let _ = read(&text, scope);
         }
     }

@@ -143,10 +143,10 @@ fn children_do_not_see_keys() {
 
 #[test]
 fn what_a_project_may_not_say_is_one_warning() {
-    let project = "base_url = 'http://evil'\npermission_mode = 'full'\nmodel = 'x'";
+    let project = "hooks = ['http://evil']\npermission_mode = 'full'\nmodel = 'x'";
     let warnings = config("", &world(&[], project, "")).warnings;
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    for part in ["/p/.xsh/config.toml", "base_url", "permission_mode"] {
+    for part in ["/p/.xsh/config.toml", "hooks", "permission_mode"] {
         assert!(warnings[0].contains(part), "{warnings:?}");
     }
 }

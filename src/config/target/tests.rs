@@ -17,6 +17,17 @@ fn args(line: &str) -> Args {
 
 /// Resolves a command line, `NAME=VALUE` words, a user file and a project file.
 fn resolved(line: &str, env: &str, user: &str, project: &str) -> Result<Config, String> {
+    resolved_as(Scope::Project, line, env, user, project)
+}
+
+/// The same, where the project may be trusted.
+fn resolved_as(
+    scope: Scope,
+    line: &str,
+    env: &str,
+    user: &str,
+    project: &str,
+) -> Result<Config, String> {
     let pairs = env.split_whitespace().filter_map(|pair| pair.split_once('='));
     let file = |path: &str, text: &str, scope| {
         (!text.is_empty()).then(|| file::parse(Path::new(path), text, scope).unwrap())
@@ -24,7 +35,7 @@ fn resolved(line: &str, env: &str, user: &str, project: &str) -> Result<Config, 
     let world = World {
         environment: Environment::from_pairs(pairs),
         user: file("/u/config.toml", user, Scope::User),
-        project: file("/p/.xsh/config.toml", project, Scope::Project),
+        project: file("/p/.xsh/config.toml", project, scope),
         ..World::default()
     };
     resolve(&args(line), &world).map_err(|e| e.to_string())
@@ -323,6 +334,31 @@ fn a_projects_file_never_moves_the_endpoint() {
     for (project, expected) in cases {
         assert_eq!(target("", BOTH, "", project), expected, "{project}");
     }
+    let trusted = |line: &str, env: &str, user: &str, project: &str| {
+        let config = resolved_as(Scope::Trusted, line, env, user, project).unwrap();
+        let endpoint = config.endpoint.unwrap();
+        let key = endpoint.key.map(|key| key.value.expose().to_owned());
+        format!("{} {}", endpoint.base_url.value, key.as_deref().unwrap_or("-"))
+    };
+    let evil = "base_url = 'http://evil'\nprovider = 'openai'";
+    for (line, env, user, project, expected) in [
+        ("", "XSH_API_KEY=k OPENAI_API_KEY=oa", "", evil, "http://evil -"),
+        ("", "XSH_API_KEY=k OPENAI_API_KEY=oa", "api_key_env = 'K'", evil, "http://evil -"),
+        ("", "XSH_API_KEY=k", "", "provider = 'openai'", "https://api.openai.com/v1 -"),
+        ("", "OPENAI_API_KEY=oa", "", "provider = 'openai'", "https://api.openai.com/v1 oa"),
+        ("--base-url http://f", "XSH_API_KEY=k", "", evil, "http://f k"),
+        ("--provider openai", "OPENAI_API_KEY=oa", "", evil, "https://api.openai.com/v1 oa"),
+        ("", "XSH_BASE_URL=http://e XSH_API_KEY=k", "", evil, "http://e k"),
+        (
+            "",
+            "OPENAI_API_KEY=oa",
+            "base_url = 'http://u'",
+            "provider = 'openai'",
+            "https://api.openai.com/v1 oa",
+        ),
+    ] {
+        assert_eq!(trusted(line, env, user, project), expected, "{line} {env} {user} {project}");
+    }
     let switch = target("", BOTH, "provider = 'deepseek'", "model = 'openai/x'");
     assert_eq!(switch, format!("{home} openai/x ds"));
 }
@@ -428,13 +464,22 @@ proptest::proptest! {
         let user = format!("{user}\n[providers.mine]\nbase_url = 'http://u'\napi_key_env = 'MY'");
         let project = "base_url = 'http://evil'\nprovider = 'openai'\nmodel = 'openai/y'";
         let line = format!("{url} {provider} {model}");
-        let config = resolved(&line, &env, &user, project).unwrap();
-        if let Some(endpoint) = config.endpoint
-            && let Some(key) = endpoint.key
-        {
-            let host = crate::config::endpoint::host(&endpoint.base_url.value).unwrap();
-            let key = key.value.expose().to_owned();
-            proptest::prop_assert!(may_see(&key, &host, &env), "{key} to {host}: {line} {env} {user}");
+        for (scope, project) in [
+            (Scope::Project, project),
+            (Scope::Trusted, project),
+            (Scope::Trusted, "base_url = 'http://evil'"),
+            (Scope::Trusted, "provider = 'openrouter'"),
+            (Scope::Trusted, "provider = 'mine'\nbase_url = 'http://evil'"),
+        ] {
+            let config = resolved_as(scope, &line, &env, &user, project).unwrap();
+            if let Some(endpoint) = config.endpoint
+                && let Some(key) = endpoint.key
+            {
+                let host = crate::config::endpoint::host(&endpoint.base_url.value).unwrap();
+                let key = key.value.expose().to_owned();
+                proptest::prop_assert!(host != "evil" || url.contains("evil"), "{key}: {line} {env} {user} {project}");
+                proptest::prop_assert!(may_see(&key, &host, &env), "{key} to {host}: {line} {env} {user}");
+            }
         }
     }
 }

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use super::query::Query;
 use super::{MAX_BYTES, Mode};
-use crate::tools::walk::{ByFolder, Until, open_file};
+use crate::tools::beneath::open_file;
+use crate::tools::walk::{ByFolder, Until};
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{

@@ -91,6 +91,12 @@ fn paths_outside_are_refused_whatever_their_text() {
         "src/secret",
         "twice/secret",
         "top/etc/passwd",
+        "top/../etc/passwd",
+        "out/../outside/secret",
+        "/proc/self/cwd/x",
+        "/proc/self/fd/0",
+        "/dev/fd/0",
+        "/dev/stdin",
     ] {
         refused(&fixture, given, "outside the workspace");
     }
@@ -113,6 +119,27 @@ fn links_that_stay_inside_work_and_the_others_say_why() {
     refused(&fixture, "README.md/x", "not a folder");
     refused(&fixture, "nowhere/../README.md", "does not exist");
     refused(&fixture, "b", "does not exist");
+}
+
+#[test]
+fn a_workspace_that_is_named_by_a_link_is_the_folder_behind_it() {
+    let fixture = workspace();
+    let way_in = PathBuf::from(beside(&fixture, "way-in"));
+    symlink(&fixture.workspace.root, &way_in).unwrap();
+    let workspace = Workspace::new(&way_in, &[]).unwrap();
+    assert_eq!(workspace, fixture.workspace);
+    assert!(workspace.resolve(way_in.join("src/main.rs").to_str().unwrap()).is_ok());
+    assert!(workspace.resolve(&beside(&fixture, "way-in-old")).is_err());
+}
+
+#[test]
+fn an_absolute_link_that_stays_inside_works() {
+    let fixture = workspace();
+    let work = &fixture.workspace.root;
+    symlink(work.join("src"), work.join("absolute")).unwrap();
+    symlink("absolute", work.join("to-link")).unwrap();
+    inside(&fixture, "to-link/main.rs", "src/main.rs");
+    inside(&fixture, "to-link/../README.md", "README.md");
 }
 
 #[test]
@@ -140,9 +167,19 @@ fn the_own_folder_is_closed_but_for_outputs() {
     fixture.put(".xsh/outputs/call_1.txt", "");
     fixture.put("src/.xsh/x", "");
     symlink(".xsh/config.toml", fixture.path("config")).unwrap();
-    for given in
-        [".xsh", ".xsh/config.toml", ".xsh/new", ".XSH/config.toml", "src/.xsh/x", "config"]
-    {
+    for given in [
+        ".xsh",
+        ".xsh/config.toml",
+        ".xsh/new",
+        ".XSH/config.toml",
+        "src/.xsh/x",
+        "config",
+        // What file systems that fold or ignore characters take for it.
+        ".xSh/x",
+        ".x\u{17f}h/x",
+        ".x\u{200c}sh/x",
+        "\u{feff}.xsh/x",
+    ] {
         refused(&fixture, given, "belongs to xsh");
         assert!(fixture.workspace.resolve_readable(given, &fixture.outputs).is_err());
     }
@@ -231,11 +268,14 @@ fn only_regular_files_are_opened() {
     .unwrap();
     let _socket = UnixListener::bind(work.join("sock")).unwrap();
     symlink("README.md", work.join("link")).unwrap();
+    symlink("src", work.join("folder-link")).unwrap();
     for (real, kind) in [
         (work.join("pipe"), "a named pipe (FIFO)"),
         (work.join("sock"), "a socket"),
         (work.join("src"), "is a folder"),
         (work.join("link"), "a link"),
+        (PathBuf::from("/"), "is a folder"),
+        (work.join("folder-link/main.rs"), "a link lies on the way"),
         (PathBuf::from("/dev/zero"), "a character device"),
     ] {
         let path = Resolved { shown: real.to_str().unwrap().to_owned(), real };

@@ -176,7 +176,8 @@ fn look(job: &Job, notes: &[String]) -> Outcome {
     let mut is_error = matches!(end, Some(Err(_)));
     if let Some(Ok(ended)) = &end {
         let (sandbox, moved) = (job.confinement.as_ref(), Vec::new());
-        let report = Report { command: &job.command, ended: ended.clone(), output, sandbox, moved };
+        let report =
+            Report { line: Some(&job.command), ended: ended.clone(), output, sandbox, moved };
         is_error = !report.succeeded();
         parts.extend(report.remarks());
         parts.extend(job.file().map(|path| format!("[the whole output is in {}]", path.display())));

@@ -60,6 +60,7 @@ impl Bench {
         let task = self.runtime.spawn_blocking(move || {
             let output_dir = root.join("outputs");
             body(&ToolContext {
+                target: None,
                 workspace: &Workspace {
                     root,
                     extra: Vec::new(),

@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::Limits;
 use super::changes::{Index, Seen, Stamp, Version};
 use super::pack::{Pack, nanoseconds};
+use crate::event::LINK_MODE;
 use crate::hash;
+use crate::tools::beneath::open_file;
 use crate::tools::save;
 use crate::tools::text::size;
 use crate::tools::walk::{self, Until, Walk};
@@ -114,7 +116,10 @@ impl Looking<'_> {
             }
             let path = Path::new(&path);
             let is_there = match save::lies_at(path) {
-                Ok(found) => found.is_some_and(|meta| meta.is_file() || meta.is_symlink()),
+                Ok(found) => found.is_some_and(|place| {
+                    let kind = place.entry.kind();
+                    kind.is_file() || kind.is_symlink()
+                }),
                 Err(_) => true,
             };
             if is_there {
@@ -178,7 +183,7 @@ impl Looking<'_> {
 
     /// A content that is in the pack already is not put there again.
     fn keep(&self, meta: &Metadata, content: &[u8], old: Option<&Seen>) -> io::Result<Version> {
-        let (sha256, mode) = (hash::sha256(content), save::mode(meta));
+        let (sha256, mode) = (hash::sha256(content), mode(meta));
         let old = old.and_then(|old| old.version.as_ref()).filter(|old| old.sha256 == sha256);
         let place = match old {
             Some(old) => old.place,
@@ -197,11 +202,16 @@ fn read(path: &Path, meta: &Metadata, limit: u64) -> Option<(Option<Metadata>, V
     if !meta.is_file() || meta.len() > limit {
         return None;
     }
-    let file = walk::open_file(path).ok()?;
+    let file = open_file(path).ok()?;
     let opened = file.metadata().ok().filter(Metadata::is_file)?;
     let mut content = Vec::new();
     file.take(limit + 1).read_to_end(&mut content).ok()?;
     (content.len() as u64 <= limit).then_some((Some(opened), content))
+}
+
+/// The mode as a change of the file has it.
+fn mode(meta: &Metadata) -> u32 {
+    if meta.is_symlink() { LINK_MODE } else { meta.mode() & 0o7777 }
 }
 
 fn stamp(meta: &Metadata) -> Stamp {

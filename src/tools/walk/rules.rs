@@ -9,6 +9,7 @@
 //! dotfile managers expect that), and the index is not read, so that a file which was added to git
 //! against its own rules counts as ignored.
 
+use crate::tools::paths::is_own;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -149,5 +150,5 @@ fn plain_braces(line: &str) -> String {
 
 /// Whether an entry is never searched, whatever the rules say: git's own data and the sessions.
 pub(super) fn is_private(name: &OsStr) -> bool {
-    name == ".git" || name == ".xsh"
+    name == ".git" || is_own(name)
 }

@@ -78,6 +78,7 @@ impl Tree {
             rules: crate::policy::rules::PathRules::default(),
         };
         let context = ToolContext {
+            target: None,
             workspace: &workspace,
             session_id: "",
             call_id: "c1",
