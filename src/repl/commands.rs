@@ -204,7 +204,8 @@ Keys:
   Ctrl-R             search the history
   Ctrl-C             stop the turn; clear the line; twice on an empty line: quit
   Ctrl-D             quit, on an empty line
-A line that begins with a blank stays out of the history.";
+A line that begins with a blank stays out of the history.
+What is typed while something runs waits until it is done, commands too.";
 
 #[cfg(test)]
 mod tests;

@@ -6,16 +6,18 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::Shell;
 use super::editor::Line;
 use super::signals::{Signal, Signals};
+use super::{Shell, note};
 use crate::agent::{Answer, Question};
 use crate::policy::offer::Offer;
 use crate::ui::{Handle, question::Ask};
-use crate::update::Update;
 
-/// A cancelled turn that takes longer than this says so.
-const SLOW_STOP: Duration = Duration::from_secs(1);
+/// How often to look for what the user should be told of.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A cancelled turn that takes longer than so many looks says so.
+const SLOW_STOP: u32 = 4;
 
 /// How work ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub(super) async fn drive<T>(
     let mut work = pin!(work);
     let mut asked = Asked::default();
     let mut open: Option<Question> = None;
-    let mut said_slow = false;
+    let mut stopping = 0;
     let mut commenting = false;
     let driven = loop {
         tokio::select! {
@@ -98,10 +100,13 @@ pub(super) async fn drive<T>(
                 }
             }
             () = shell.screen.broken().cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-            () = sleep(SLOW_STOP), if cancel.is_cancelled() && !said_slow => {
-                said_slow = true;
-                let text = "Still stopping; Ctrl-C again quits at once.";
-                shell.screen.show(Update::Note(text.to_owned()));
+            () = sleep(LOOK) => {
+                stopping += u32::from(cancel.is_cancelled());
+                if stopping == SLOW_STOP {
+                    note(shell, "Still stopping; Ctrl-C again quits at once.");
+                } else if shell.editor.typed_ahead() {
+                    note(shell, "What you type waits until this is done; Ctrl-C stops it.");
+                }
             }
         }
     };

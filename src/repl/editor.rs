@@ -74,6 +74,8 @@ pub struct Editor {
     tty: Arc<Tty>,
     rich: bool,
     models: Names,
+    /// The user was told that what is typed ahead waits.
+    told: bool,
 }
 
 /// Names for completion, shared with the thread that reads.
@@ -91,7 +93,7 @@ impl Editor {
             .name("keys".into())
             .spawn(move || Reader::new(options, reader).run(&incoming))
             .map_err(|error| Error::failed("cannot start the line editor", error))?;
-        Ok(Self { requests, pending: None, tty, rich, models })
+        Ok(Self { requests, pending: None, tty, rich, models, told: false })
     }
 
     /// The names that complete behind `/model` from now on.
@@ -126,6 +128,13 @@ impl Editor {
         let line = pending.await.unwrap_or(Line::Eof);
         self.pending = None;
         line
+    }
+
+    /// True once: when keys that cannot be seen wait for the next prompt and the user is to be told.
+    pub fn typed_ahead(&mut self) -> bool {
+        let tell = !self.told && self.rich && self.pending.is_none() && self.tty.has_typed();
+        self.told |= tell;
+        tell
     }
 
     /// See [`Tty::quiet`]. Nothing changes where lines are read as they come: that needs the

@@ -44,15 +44,21 @@ impl Tty {
     }
 
     /// Typed keys are not shown until the guard goes, but wait for the next prompt as they are.
-    /// Ctrl-C and Ctrl-Z keep their meaning.
+    /// Ctrl-C and Ctrl-Z keep their meaning, but what was typed before them is not dropped.
     pub fn quiet(&self) -> Quiet {
         if let Some(original) = &self.original {
             let mut quiet = original.clone();
             quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+            quiet.local_modes.insert(LocalModes::NOFLSH);
             quiet.input_modes.remove(InputModes::ICRNL);
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
         }
         Quiet { original: self.original.clone() }
+    }
+
+    /// Something was typed and not yet read.
+    pub(super) fn has_typed(&self) -> bool {
+        self.original.is_some() && readable()
     }
 
     /// Takes out what was typed and not yet read. Empty where stdin is not a terminal.

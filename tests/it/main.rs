@@ -12,6 +12,7 @@
 #![expect(unreachable_pub, reason = "nothing leaves a test binary")]
 
 mod cancel;
+mod clock;
 mod compaction;
 mod config;
 mod crash;
@@ -28,6 +29,7 @@ mod layers;
 mod limits;
 mod negotiation;
 mod network;
+mod overflow;
 mod permissions;
 mod personas;
 mod prompt;
@@ -48,3 +50,4 @@ mod text_calls;
 mod tools_files;
 mod tools_shell;
 mod trust;
+mod typed_ahead;

@@ -1,5 +1,6 @@
 //! The stream in all the shapes that real servers and networks give it.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -169,7 +170,8 @@ fn a_finished_answer_needs_no_done_marker() {
 
 #[test]
 fn silence_is_noticed_and_said() {
-    for reply in [Reply::silence(), Reply::pieces(&["one ", "two "]).cut_off(2, End::Stall)] {
+    let stalled = |events| Reply::pieces(&["one ", "two "]).cut_off(events, End::Stall);
+    for reply in [Reply::silence(), stalled(0), stalled(2)] {
         let provider = Provider::answering(move |_| reply.clone());
         let env = Env::new(&provider);
         env.config(
@@ -281,6 +283,9 @@ fn an_error_inside_a_stream_is_an_error() {
         let output = env.turn("go").expect_code(1);
         assert_says(&output.stderr, &["error:", "credit used up"]);
         assert_eq!(env.log().ending(), "error");
+        assert!(env.log().of("assistant_message").is_empty(), "what came before it is no answer");
+        let _ = env.run(&["-c", "-p", "again"]).expect_code(1);
+        assert_eq!(provider.last_request().roles(), "user user");
     }
 }
 
@@ -314,6 +319,48 @@ fn a_lone_surrogate_kills_nothing() {
         + "\n\n";
     let (_provider, stdout) = answer([done(vec![broken], "stop")]);
     assert_says(&stdout, &["odd", "end"]);
+}
+
+/// An event with this text in it as it stands: half a pair is no string in any language.
+fn raw_event(delta: &str) -> String {
+    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n")
+}
+
+#[test]
+fn a_surrogate_pair_split_over_two_deltas_is_one_character() {
+    let halves = [r#"{"content":"a \ud83c"}"#, r#"{"content":"\udf0d b"}"#].map(raw_event);
+    assert_eq!(answer([done(halves.into(), "stop")]).1, "a \u{1f30d} b\n");
+    let halves = [
+        r#"{"tool_calls":[{"index":0,"id":"c1","function":{"name":"write",
+            "arguments":"{\"file_path\":\"a.txt\",\"content\":\"a \ud83c"}}]}"#,
+        r#"{"tool_calls":[{"index":0,"function":{"arguments":"\udf0d b\"}"}}]}"#,
+    ];
+    let halves = halves.map(|half| raw_event(&half.replace("\n            ", "")));
+    let provider = Provider::start([done(halves.into(), "tool_calls"), Reply::text("Done.")]);
+    let env = Env::new(&provider);
+    let _ = env.ask("go");
+    assert_eq!(env.text("a.txt"), "a \u{1f30d} b");
+}
+
+#[test]
+fn who_takes_the_answer_slowly_is_no_silent_server() {
+    let pieces: Vec<String> = (0..300).map(|n| format!("{n} {}\n", "x".repeat(1_000))).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let reply = Reply::pieces(&pieces).pause(Duration::from_millis(4));
+    let provider = Provider::start([reply]);
+    let env = Env::new(&provider);
+    env.config(QUICK);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = env.command(&["-p", "go"]);
+    let mut child = command.stdin(Stdio::null()).stdout(writer).spawn().expect("xsh starts");
+    drop(command);
+    provider.wait_for_requests(1);
+    // More than the pipe holds has come, and nobody reads for three times the time limit.
+    std::thread::sleep(Duration::from_millis(1_300));
+    let text = std::io::read_to_string(reader).expect("UTF-8");
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(text.lines().count(), 300);
+    assert_eq!(provider.requests().len(), 1);
 }
 
 #[test]

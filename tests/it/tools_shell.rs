@@ -59,6 +59,9 @@ fn commands_that_wait_for_input_come_back() {
     check("test -t 0 || echo no stdin terminal", &["no stdin terminal"]);
     check("echo prompt=$GIT_TERMINAL_PROMPT", &["prompt=0"]);
     check("$GIT_EDITOR x; $EDITOR x; echo back", &["back"]);
+    let commit = "git init -q r && cd r && touch f && git add f && git -c user.name=a -c user.email=a@b commit; echo back=$?";
+    check(commit, &["back=1"]);
+    check("sh -c 'read x </dev/tty' 2>/dev/null || echo no answer", &["no answer"]);
 }
 
 #[test]
