@@ -53,10 +53,10 @@ pub const PROTECTED: &[&str] = &[
 ];
 
 /// Folders below `.git` that hold repositories of their own, with hooks and settings.
-const INNER: &[&str] = &["modules", "worktrees"];
+pub const INNER: &[&str] = &["modules", "worktrees"];
 
 /// What of a repository is protected.
-const OF_GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
+pub const OF_GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
 
 /// May a write to this path have something run? The path is relative to the workspace, links
 /// resolved. Upper and lower case count as the same, as they do on some file systems. What

@@ -110,6 +110,10 @@ fn enter(order: &Order) -> Result<u8, Fault> {
 }
 
 fn make_private(folder: &Path) -> io::Result<()> {
+    let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    if is_link(folder) || folder.parent().is_some_and(is_link) {
+        return Err(io::Error::other("a link lies where it belongs"));
+    }
     if folder.is_dir() {
         return Ok(());
     }

@@ -129,6 +129,19 @@ impl Folder {
         fs::accessat(&self.0, name, Access::WRITE_OK, AtFlags::empty()).is_ok()
     }
 
+    /// Moves what lies under a name into another folder, where nothing may have the new name.
+    pub fn move_to(&self, name: &OsStr, folder: &Self, new: &OsStr) -> io::Result<()> {
+        if folder.entry(new)?.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(fs::renameat(&self.0, name, &folder.0, new)?)
+    }
+
+    /// Makes a link.
+    pub fn link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+        Ok(fs::symlinkat(target, &self.0, name)?)
+    }
+
     /// Removes a file or link.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)

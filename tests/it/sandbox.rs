@@ -149,7 +149,7 @@ fn what_turns_up_protected_is_moved_aside_and_kept() {
     let (env, request) = run(elsewhere(), &[("c1", command)], &[]);
     assert_says(
         request.result("c1"),
-        &["ok", ".mcp.json was made by the command", ".claude was made"],
+        &["ok", ".mcp.json came into being", ".claude came into being"],
     );
     assert!(!env.exists(".mcp.json") && !env.exists(".claude"));
     let aside =
@@ -225,4 +225,94 @@ fn without_namespaces_landlock_confines_and_what_is_missing_is_said() {
     assert_says(request.result("c2"), &["Operation not permitted", "outside_sandbox"]);
     assert_eq!(env.text("made"), "in\n");
     assert!(!out.join("f").exists() && !env.home().join("n").exists());
+}
+
+/// Runs these commands one after another, each as a call of its own.
+fn in_turn(env: Env, commands: &[&str], args: &[&str]) -> (Env, Request) {
+    let ids: Vec<String> = (1..=commands.len()).map(|number| format!("c{number}")).collect();
+    let calls: Vec<_> = ids
+        .iter()
+        .zip(commands)
+        .map(|(id, command)| (id.as_str(), json!({"command": command})))
+        .collect();
+    run(env, &calls, args)
+}
+
+#[test]
+fn a_later_command_does_not_follow_what_an_earlier_one_moved() {
+    // The folders above a workspace in /tmp are the command's own.
+    let env = Env::bare();
+    env.write(".git/config", "[core]\n");
+    let root = env.root();
+    let (above, name) = (root.display(), root.file_name().expect("a name").display());
+    let moved =
+        format!("mv {above} /tmp/elsewhere-{name}; ln -s /tmp/elsewhere-{name} {above}; true");
+    let commands =
+        [moved.as_str(), "echo x >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/n"];
+    let (env, _) = in_turn(env, &commands, &[]);
+    assert_eq!(env.text(".git/config"), "[core]\n");
+    assert!(!env.exists(".git/hooks/n"));
+
+    // A further folder lies below the workspace.
+    let env = elsewhere();
+    let out = env.root().join("out");
+    fs::create_dir_all(out.join("sub")).expect("a folder");
+    env.write("x/sub/f", "old");
+    let moved = format!("mv x x2; ln -s {} x; true", out.display());
+    let (_env, _) = in_turn(env, &[&moved, "echo x > x/sub/n; true"], &["--add-dir", "x/sub"]);
+    assert!(!out.join("sub/n").exists());
+
+    // A further folder lies above it.
+    let env = elsewhere();
+    let root = env.root();
+    let moved = "cd ..; mv work w2; mkdir -p out; ln -s out work; true";
+    let (env, _) = in_turn(env, &[moved, "echo x > made"], &["--add-dir", ".."]);
+    assert!(env.exists("made") && !root.join("w2").exists());
+}
+
+#[test]
+fn the_guard_touches_nothing_outside() {
+    let env = elsewhere();
+    let home = env.root().join("other");
+    for folder in ["git", "fish", "xsh"] {
+        fs::create_dir_all(home.join(folder)).expect("a folder");
+    }
+    let command = format!("ln -s {} .config; sleep 0.7", home.display());
+    let (env, request) = in_turn(env, &[&command], &[]);
+    assert_says(request.result("c1"), &[".config came into being", "moved to"]);
+    assert!(!env.exists(".config"));
+    assert!(["git", "fish", "xsh"].iter().all(|folder| home.join(folder).is_dir()));
+
+    // A repository that brings such a link along.
+    let env = elsewhere();
+    let (victim, evil) = (env.root().join("victim"), env.root().join("evil"));
+    fs::create_dir_all(victim.join("git")).expect("a folder");
+    fs::create_dir_all(&evil).expect("a folder");
+    fs::create_dir_all(env.path(".config")).expect("a folder");
+    std::os::unix::fs::symlink(&evil, env.path(".config/git")).expect("a link");
+    let command = format!("mv .config c2; ln -s {} .config; sleep 0.7", victim.display());
+    let (_env, _) = in_turn(env, &[&command], &[]);
+    assert!(fs::symlink_metadata(victim.join("git")).expect("still there").is_dir());
+}
+
+#[test]
+fn repositories_in_the_repository_are_protected_too() {
+    let env = elsewhere();
+    for module in ["lib", "deep/er"] {
+        env.write(&format!(".git/modules/{module}/HEAD"), "ref: refs/heads/x\n");
+        env.write(&format!(".git/modules/{module}/config"), "[core]\n");
+    }
+    let command = "echo x >> .git/modules/lib/config; echo x >> .git/modules/deep/er/config; \
+                   mv .git/modules m2; mv .git/modules/lib l2; true";
+    let (env, _) = in_turn(env, &[command], &[]);
+    assert_eq!(env.text(".git/modules/lib/config"), "[core]\n");
+    assert_eq!(env.text(".git/modules/deep/er/config"), "[core]\n");
+}
+
+#[test]
+fn a_folder_does_not_become_a_repository_bit_by_bit() {
+    let commands = ["echo 'ref: refs/heads/x' > HEAD", "mkdir objects refs; echo x > config"];
+    let (env, request) = in_turn(elsewhere(), &commands, &[]);
+    assert_says(request.result("c2"), &["HEAD came into being"]);
+    assert!(!env.exists("HEAD") && env.exists("config"));
 }

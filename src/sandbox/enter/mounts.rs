@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 use rustix::mount::{
@@ -39,8 +39,11 @@ const SHARED_MEMORY: &str = "mode=1777,size=1g";
 /// Builds the view for this order.
 pub(super) fn confine(order: &Order) -> Result<(), Fault> {
     own_view()?;
-    let roots = order.roots.iter().map(|root| Ok((root.clone(), copy(root)?)));
-    let roots = roots.collect::<Result<Vec<_>, Fault>>()?;
+    let mut roots = order.roots.clone();
+    // What lies in another comes later, or it would be hidden.
+    roots.sort_by_key(|root| root.components().count());
+    let trees = roots.iter().map(|root| Ok((root, copy(root)?)));
+    let trees = trees.collect::<Result<Vec<_>, Fault>>()?;
     let places = [TMP, OTHER_TMP].map(Path::new).into_iter().filter(|place| place.is_dir());
     let places = places.map(|place| Ok((place.to_owned(), copy(&order.tmp)?)));
     let places = places.collect::<Result<Vec<_>, Fault>>()?;
@@ -50,12 +53,29 @@ pub(super) fn confine(order: &Order) -> Result<(), Fault> {
     for (place, tree) in places {
         put(&tree, &place)?;
     }
-    for (root, tree) in roots {
+    let writable = [TMP, OTHER_TMP].map(PathBuf::from).into_iter().chain(roots.iter().cloned());
+    let writable: Vec<PathBuf> = writable.collect();
+    for (root, tree) in trees {
         // Below the private folder there is nothing yet to put it on.
-        fs::create_dir_all(&root).map_err(failed(&format!("make {}", root.display())))?;
-        put(&tree, &root)?;
+        fs::create_dir_all(root).map_err(failed(&format!("make {}", root.display())))?;
+        hold_above(root, &writable)?;
+        put(&tree, root)?;
+        // A link put there by an earlier command would lead out.
+        if fs::canonicalize(root).is_ok_and(|real| real != *root) {
+            return Err(format!("{} is not where it was", root.display()));
+        }
     }
-    order.roots.iter().try_for_each(|root| nail_down(root))
+    roots.iter().try_for_each(|root| nail_down(root))
+}
+
+/// Keeps the folders above a root from being moved away where they are writable: the next command
+/// finds the root by its path.
+fn hold_above(root: &Path, writable: &[PathBuf]) -> Result<(), Fault> {
+    let around = writable.iter().filter(|above| root.starts_with(above) && root != above.as_path());
+    let Some(innermost) = around.max_by_key(|above| above.components().count()) else {
+        return Ok(());
+    };
+    keep::between(innermost, root).iter().try_for_each(|folder| put(&copy(folder)?, folder))
 }
 
 /// The same without any folder, to see whether it would work.
