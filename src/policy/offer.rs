@@ -126,8 +126,15 @@ fn has_secret(text: &str, masks: &Masks) -> bool {
     let lower = command.to_lowercase();
     masks.apply(command) != command
         || TELLING.iter().any(|word| lower.contains(word))
+        || command.split_whitespace().any(carries_value)
         || has_userinfo(command)
         || lower.split(|c: char| c.is_whitespace() || "'\"=:(,@/".contains(c)).any(is_token)
+}
+
+/// `-pPASSWORD`, `-H 'X-Auth: …'`: options by which secrets are given.
+fn carries_value(word: &str) -> bool {
+    let attached = |flag: &str| word.strip_prefix(flag).is_some_and(|rest| rest.len() >= 4);
+    attached("-p") || word.starts_with("-H") || word == "--header" || word == "sshpass"
 }
 
 /// `https://name:password@host`, `-u name:password`, `NAME=value`.

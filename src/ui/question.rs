@@ -23,6 +23,12 @@ pub struct Ask {
     pub always: Vec<String>,
 }
 
+/// Lines of a command from which its size and beginning are said again below it.
+const TALL: usize = 10;
+
+/// Characters of that beginning.
+const FIRST_CHARS: usize = 60;
+
 /// Characters of the model's reason that are shown.
 const MODEL_CHARS: usize = 300;
 
@@ -55,6 +61,13 @@ pub fn draw(ask: &Ask, frame: &diff::Frame, out: &mut String) {
         );
         out.push('\n');
     };
+    // The beginning may have left the screen.
+    let lines = subject.split('\n').count();
+    if lines > TALL {
+        let first: String =
+            subject.lines().next().unwrap_or_default().chars().take(FIRST_CHARS).collect();
+        note(&format!("{lines} lines, all of them run; the first: {first}"));
+    }
     if !ask.reason.is_empty() {
         note(&format!("asked because {}", ask.reason));
     }

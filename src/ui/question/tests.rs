@@ -46,3 +46,12 @@ fn a_change_is_shown_as_a_diff() {
         … 1 more line
     ");
 }
+
+#[test]
+fn a_tall_command_says_again_how_it_begins() {
+    let subject = format!("touch EVIL\n{}", "# nothing\n".repeat(40));
+    let ask = Ask { tool: "shell".into(), subject, ..Ask::default() };
+    let shown = drawn(&ask);
+    let last = shown.lines().next_back().unwrap_or_default();
+    assert!(last.contains("42 lines, all of them run; the first: touch EVIL"), "{last}");
+}
