@@ -55,11 +55,11 @@ impl Tree {
     /// Ends every process that is left, now that the first one has ended; names them.
     pub(super) async fn sweep(&mut self, grace: Duration) -> Vec<String> {
         self.reaped = true;
-        let mut left = self.find();
+        let mut left = self.find_named();
         if !left.is_empty() {
             // Whoever has just closed the pipe may still be on its way out by itself.
             sleep(POLL).await;
-            left = self.find();
+            left = self.find_named();
         }
         if left.is_empty() {
             self.swept = true;
@@ -77,6 +77,13 @@ impl Tree {
         }
         self.swept = true;
         left.into_iter().filter_map(|process| process.name).collect()
+    }
+
+    /// Without what holds the box together: alone it ends by itself, and nobody waits for it.
+    fn find_named(&self) -> Vec<Process> {
+        let mut found = self.find();
+        found.retain(|process| process.name.is_some());
+        found
     }
 
     fn find(&self) -> Vec<Process> {

@@ -20,8 +20,6 @@ const OLD_PROC: &str = "processes outside can be seen in /proc";
 
 /// What the init tells the doorman when the command has ended.
 struct Last {
-    /// Some process of the box is still there.
-    others: bool,
     /// By which signal it ended, else 0.
     signal: i32,
     code: i32,
@@ -33,26 +31,23 @@ pub(super) fn run(order: &Order) -> Result<u8, Fault> {
     let (reader, writer) = io::pipe().map_err(failed("make a pipe"))?;
     // What the group is sent is meant for the command.
     set_signals(Signals::Ignore);
-    let Some(init) = sys::fork().map_err(failed("start a process"))? else {
+    if sys::fork().map_err(failed("start a process"))?.is_none() {
         drop(reader);
         if let Err(fault) = serve(order, writer) {
             report(&order.report, &format!("error: {fault}"));
         }
         sys::exit(0);
-    };
+    }
     drop(writer);
     let_go();
-    Ok(stand_by(init, reader))
+    Ok(stand_by(reader))
 }
 
-/// Waits for the command as if it were it.
-fn stand_by(init: Pid, mut reader: PipeReader) -> u8 {
-    let mut bytes = [0; 12];
+/// Waits for the command as if it were it. The init is not waited for: taking its namespaces apart costs
+/// more than a short command.
+fn stand_by(mut reader: PipeReader) -> u8 {
+    let mut bytes = [0; 8];
     let last = reader.read_exact(&mut bytes).ok().map(|()| Last::from_bytes(bytes));
-    if last.as_ref().is_none_or(|last| !last.others) {
-        // It is on its way out.
-        let _ = waitpid(Some(init), WaitOptions::empty());
-    }
     match last {
         Some(last) => match Signal::from_named_raw(last.signal) {
             Some(signal) => die_of(signal),
@@ -85,8 +80,7 @@ fn serve(order: &Order, mut writer: PipeWriter) -> Result<(), Fault> {
         sys::exit(127);
     };
     let_go();
-    let mut last = wait_for(command)?;
-    last.others = any_left();
+    let last = wait_for(command)?;
     if unsent() > unsent_before {
         report(&order.report, "network");
     }
@@ -111,17 +105,6 @@ fn wait_for(command: Pid) -> Result<Last, Fault> {
             Ok(Some((pid, status))) if pid == command => return Ok(Last::of(status)),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(failed("wait for the command")(error)),
-        }
-    }
-}
-
-/// All that lives is a child of the init by now, or a child's.
-fn any_left() -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
-            Ok(None) => return true,
-            Err(_) => return false,
         }
     }
 }
@@ -162,16 +145,16 @@ pub(super) fn try_out() -> Result<Vec<String>, Fault> {
 impl Last {
     fn of(status: WaitStatus) -> Self {
         let signal = status.terminating_signal().unwrap_or(0);
-        Self { others: false, signal, code: status.exit_status().unwrap_or(0) }
+        Self { signal, code: status.exit_status().unwrap_or(0) }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        [i32::from(self.others), self.signal, self.code].map(i32::to_ne_bytes).concat()
+        [self.signal, self.code].map(i32::to_ne_bytes).concat()
     }
 
-    fn from_bytes(bytes: [u8; 12]) -> Self {
+    fn from_bytes(bytes: [u8; 8]) -> Self {
         let mut numbers = bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes));
         let mut next = || numbers.next().unwrap_or(0);
-        Self { others: next() != 0, signal: next(), code: next() }
+        Self { signal: next(), code: next() }
     }
 }
