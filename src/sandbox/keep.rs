@@ -57,6 +57,10 @@ pub fn nails(root: &Path) -> Nails {
     let mut nails = Nails::default();
     let listed = PROTECTED.iter().map(|relative| root.join(relative));
     for path in listed.chain(inner_repositories(&root.join(GIT))) {
+        // Most are not there, and this is the quickest way to know.
+        if fs::symlink_metadata(&path).is_err() {
+            continue;
+        }
         let Ok(real) = fs::canonicalize(&path) else { continue };
         let whole = !path.ends_with(GIT) || real.is_file();
         if whole && real.starts_with(root) && real != root && !nails.read_only.contains(&real) {
@@ -199,7 +203,8 @@ impl Watched {
     fn new(root: &Path, relative: &str) -> Option<Self> {
         let path = root.join(relative);
         let (above, name) = (path.parent()?, path.file_name()?);
-        let path = match fs::canonicalize(above) {
+        let above = if above == root { Ok(root.to_owned()) } else { fs::canonicalize(above) };
+        let path = match above {
             Ok(real) if real.starts_with(root) => real.join(name),
             Ok(_) => return None,
             Err(_) => path,
