@@ -448,7 +448,14 @@ fn some_of(words: &[&str], bits: u8) -> String {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(256))]
+    #![proptest_config(proptest::prelude::ProptestConfig {
+        cases: 256,
+        // Beside this file: the top level has its folders already.
+        failure_persistence: Some(Box::new(
+            proptest::test_runner::FileFailurePersistence::WithSource("regressions"),
+        )),
+        ..proptest::prelude::ProptestConfig::default()
+    })]
     #[test]
     fn no_combination_gives_a_key_to_a_foreign_host(
         url in proptest::sample::select(vec!["", "--base-url http://evil", "--base-url https://api.openai.com/v1", "--base-url http://e:1"]),
