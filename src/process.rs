@@ -217,13 +217,12 @@ pub async fn run_until(
     let mut running = Running { child, tree, output, started: Instant::now() };
     let (exit, stopped) = running.watch(spec.limit, stop, cancel, sink).await;
     let took = running.started.elapsed();
-    let left_over = running.clear(stopped, sink).await;
-    let told = report.as_ref().map(confined::read_report).unwrap_or_default();
-    if let Some(fault) = told.lines().find_map(|line| line.strip_prefix("error: ")) {
+    let report = report.as_ref().map(confined::read_report).unwrap_or_default();
+    let left_over = running.clear(stopped, report.alone, sink).await;
+    if let Some(fault) = report.fault {
         return Err(format!("the sandbox could not be set up: {fault}"));
     }
-    let missed_network = told.lines().any(|line| line == "network");
-    Ok(Ended { exit, stopped, left_over, missed_network, took })
+    Ok(Ended { exit, stopped, left_over, missed_network: report.missed_network, took })
 }
 
 /// A command between its start and its end.
@@ -286,8 +285,14 @@ impl Running {
         }
     }
 
-    /// Ends what is left of the command and reads what it still said.
-    async fn clear(&mut self, stopped: Option<Stopped>, sink: Sink<'_>) -> Vec<String> {
+    /// Ends what is left of the command, unless it is known to be `alone`, and reads what it still
+    /// said.
+    async fn clear(
+        &mut self,
+        stopped: Option<Stopped>,
+        alone: bool,
+        sink: Sink<'_>,
+    ) -> Vec<String> {
         let grace = match stopped {
             Some(Stopped::Limit(_) | Stopped::Asked) => LIMIT_GRACE,
             Some(Stopped::Cancelled) | None => SWEEP_GRACE,
@@ -295,7 +300,7 @@ impl Running {
         if stopped.is_none() {
             self.output.drain(DRAIN_IDLE, DRAIN_TOTAL, sink).await;
         }
-        let left_over = self.tree.sweep(grace).await;
+        let left_over = if alone { self.tree.gone() } else { self.tree.sweep(grace).await };
         self.output.drain(LAST_WORDS, DRAIN_IDLE, sink).await;
         // That a stopped command had more than one process is nothing to tell.
         if stopped.is_none() { left_over } else { Vec::new() }

@@ -37,12 +37,29 @@ pub(super) fn hand_over(confinement: &Confinement) -> io::Result<(OwnedFd, Vec<O
     Ok((reader.into(), given))
 }
 
+/// What the box has to say of a command.
+#[derive(Default)]
+pub(super) struct Report {
+    /// Why the box could not be built.
+    pub(super) fault: Option<String>,
+    /// The command wanted to reach the network.
+    pub(super) missed_network: bool,
+    /// When the command ended none of its processes was left.
+    pub(super) alone: bool,
+}
+
 /// What is there of a report. All that has to come has come when the command has ended.
-pub(super) fn read_report(report: &OwnedFd) -> String {
+pub(super) fn read_report(report: &OwnedFd) -> Report {
     let mut text = vec![0; REPORT_BYTES];
     let read = rustix::io::read(report, &mut text).unwrap_or(0);
     text.truncate(read);
-    String::from_utf8_lossy(&text).into_owned()
+    let text = String::from_utf8_lossy(&text);
+    let has = |word| text.lines().any(|line| line == word);
+    Report {
+        fault: text.lines().find_map(|line| line.strip_prefix(sandbox::FAULT)).map(str::to_owned),
+        missed_network: has(sandbox::MISSED_NETWORK),
+        alone: has(sandbox::ALONE),
+    }
 }
 
 /// This program under the name that leads into the box, or the system's own.

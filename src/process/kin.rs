@@ -22,12 +22,17 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long new processes of a command that are still appearing are killed.
 const KILL_ROUNDS: Duration = Duration::from_millis(200);
 
+/// Fields of `/proc/…/stat` between the session and the time of the start.
+const STARTED_AFTER_SESSION: usize = 15;
+
 /// Everything that belongs to one command. Dropped before its sweep is through, it is killed: then
 /// whoever wanted its end is gone, so it has to go too.
 pub(super) struct Tree {
     /// The first process, also the number of its group and session.
     leader: Option<Pid>,
     mark: String,
+    /// When the first process started; no process of the command is older.
+    since: u64,
     /// The first process is gone, and its number may become another's.
     reaped: bool,
     swept: bool,
@@ -35,7 +40,9 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new(leader: Option<Pid>, mark: String) -> Self {
-        Self { leader, mark, reaped: false, swept: false }
+        let first = leader.and_then(|leader| stat(leader.as_raw_nonzero().get()));
+        let since = first.map_or(0, |first| first.started);
+        Self { leader, mark, since, reaped: false, swept: false }
     }
 
     /// Sends a signal to every process of the command. Errors mean that it is gone already.
@@ -50,6 +57,13 @@ impl Tree {
             // A stopped process would not hear the polite signal.
             let _ = kill_process(process.pid, Signal::CONT);
         }
+    }
+
+    /// For a command of which no process is left.
+    pub(super) fn gone(&mut self) -> Vec<String> {
+        self.reaped = true;
+        self.swept = true;
+        Vec::new()
     }
 
     /// Ends every process that is left, now that the first one has ended; names them.
@@ -87,7 +101,7 @@ impl Tree {
     }
 
     fn find(&self) -> Vec<Process> {
-        self.leader.map(|leader| find(leader, &self.mark)).unwrap_or_default()
+        self.leader.map(|leader| find(leader, &self.mark, self.since)).unwrap_or_default()
     }
 
     /// Where processes cannot be listed, the group is all that can be reached.
@@ -123,14 +137,18 @@ struct Stat {
     parent: i32,
     group: i32,
     session: i32,
+    /// When it started, in clock ticks since the machine did.
+    started: u64,
     /// It has ended and only waits to be noticed.
     ended: bool,
 }
 
-/// The living processes of the command whose first process was `leader`.
-fn find(leader: Pid, mark: &str) -> Vec<Process> {
+/// The living processes of the command whose first process was `leader`, which started at `since`.
+fn find(leader: Pid, mark: &str, since: u64) -> Vec<Process> {
     let leader = leader.as_raw_nonzero().get();
     let mut others = all();
+    // So that only few environments have to be read.
+    others.retain(|stat| stat.started >= since);
     let mut known = BTreeSet::from([leader]);
     let mut found = Vec::new();
     let own =
@@ -158,13 +176,15 @@ fn stat(pid: i32) -> Option<Stat> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `pid (name) state parent group session …`; the name may hold anything, brackets too.
+/// `pid (name) state parent group session … started …`; see proc_pid_stat(5). The name may hold anything, brackets too.
 fn parse(pid: i32, line: &str) -> Option<Stat> {
     let (_, fields) = line.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X" | "x");
     let mut number = || fields.next()?.parse().ok();
-    Some(Stat { pid, parent: number()?, group: number()?, session: number()?, ended })
+    let (parent, group, session) = (number()?, number()?, number()?);
+    let started = fields.nth(STARTED_AFTER_SESSION)?.parse().ok()?;
+    Some(Stat { pid, parent, group, session, started, ended })
 }
 
 fn marked(pid: i32, mark: &str) -> bool {
@@ -193,10 +213,10 @@ mod tests {
 
     #[test]
     fn a_name_cannot_fake_the_fields() {
-        let line = "7 (a) Z 1 1 1 (b)) S 3 4 5 0 -1";
-        let expected = Stat { pid: 7, parent: 3, group: 4, session: 5, ended: false };
-        assert_eq!(parse(7, line), Some(expected));
-        assert_eq!(parse(7, "7 (a) Z 3 4 5"), Some(Stat { ended: true, ..expected }));
+        let rest = "3 4 5 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 900 4096";
+        let expected = Stat { pid: 7, parent: 3, group: 4, session: 5, started: 900, ended: false };
+        assert_eq!(parse(7, &format!("7 (a) Z 1 1 1 (b)) S {rest}")), Some(expected));
+        assert_eq!(parse(7, &format!("7 (a) Z {rest}")), Some(Stat { ended: true, ..expected }));
         assert_eq!(parse(7, "7 (a) S 3"), None);
         assert_eq!(parse(7, ""), None);
     }

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use super::{Means, PROBE, SHARED};
+use super::{FAULT, Means, PROBE, SHARED};
 
 /// The exit code when the box could not be built. What counts is the report.
 const NOT_BUILT: u8 = 125;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
     match enter(&order) {
         Ok(code) => code,
         Err(fault) => {
-            report(&order.report, &format!("error: {fault}"));
+            report(&order.report, &format!("{FAULT}{fault}"));
             NOT_BUILT
         }
     }

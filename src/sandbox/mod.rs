@@ -39,6 +39,15 @@ pub const SHARED: usize = 2;
 /// Asks the entrance for nothing but the answer whether it would work.
 pub const PROBE: &str = "--probe";
 
+/// How the line of a report begins that says why the box could not be built.
+pub const FAULT: &str = "error: ";
+
+/// The line of a report that says that the command wanted to reach the network.
+pub const MISSED_NETWORK: &str = "network";
+
+/// The line of a report that says that the command had no process left when it ended.
+pub const ALONE: &str = "alone";
+
 /// What this program does when it is started under that name; the arguments are what follows the
 /// name. Comes back only with an exit code.
 pub fn enter(arguments: impl Iterator<Item = OsString>) -> u8 {

@@ -13,7 +13,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::sys::{Signals, set_signals};
 use super::{Fault, Order, command, failed, filter, mounts, report, sys};
-use crate::sandbox::TMP;
+use crate::sandbox::{ALONE, FAULT, MISSED_NETWORK, TMP};
 
 /// What is missing where the old `/proc` has to stay.
 const OLD_PROC: &str = "processes outside can be seen in /proc";
@@ -34,7 +34,7 @@ pub(super) fn run(order: &Order) -> Result<u8, Fault> {
     if sys::fork().map_err(failed("start a process"))?.is_none() {
         drop(reader);
         if let Err(fault) = serve(order, writer) {
-            report(&order.report, &format!("error: {fault}"));
+            report(&order.report, &format!("{FAULT}{fault}"));
         }
         sys::exit(0);
     }
@@ -76,13 +76,16 @@ fn serve(order: &Order, mut writer: PipeWriter) -> Result<(), Fault> {
     let Some(command) = sys::fork().map_err(failed("start a process"))? else {
         // Only what went wrong comes back.
         let fault = start(order);
-        report(&order.report, &format!("error: {fault}"));
+        report(&order.report, &format!("{FAULT}{fault}"));
         sys::exit(127);
     };
     let_go();
     let last = wait_for(command)?;
     if unsent() > unsent_before {
-        report(&order.report, "network");
+        report(&order.report, MISSED_NETWORK);
+    }
+    if is_alone() {
+        report(&order.report, ALONE);
     }
     writer.write_all(&last.to_bytes()).map_err(failed("write a pipe"))?;
     drop(writer);
@@ -107,6 +110,14 @@ fn wait_for(command: Pid) -> Result<Last, Fault> {
             Err(error) => return Err(failed("wait for the command")(error)),
         }
     }
+}
+
+/// Whether no other process of the box is left: all come from this one, and those whose parent has
+/// ended come back to it.
+fn is_alone() -> bool {
+    let collected = std::iter::repeat_with(|| wait(WaitOptions::NOHANG));
+    let mut left = collected.skip_while(|ended| matches!(ended, Ok(Some(_)) | Err(Errno::INTR)));
+    matches!(left.next(), Some(Err(Errno::CHILD)))
 }
 
 /// The outputs belong to the command: who reads them waits for their end.
