@@ -30,6 +30,7 @@ use crate::mask::Masks;
 use crate::policy::offer::Offer;
 use crate::policy::rules::Rules;
 use crate::policy::{Mode, Strength};
+use crate::sandbox::inner::Repositories;
 use crate::sandbox::{Confinement, Sandbox};
 use crate::session::log::{self, LogError};
 use crate::session::origin::{self, Origin};
@@ -158,6 +159,8 @@ pub struct Agent {
     pub(crate) rules: Rules,
     /// Keeps rules for other sessions.
     pub(crate) keep_rules: KeepRules,
+    /// The git repositories that commands can reach.
+    pub(crate) repositories: Arc<Repositories>,
     /// The workspace as the last command left it.
     pub(crate) watch: Arc<Mutex<Watch>>,
     pub(crate) build_prompt: BuildPrompt,
@@ -395,10 +398,20 @@ impl Agent {
         let free = self.options.mode == Mode::Full
             || matches!(effect, Effect::Exec { leave: Some(_), .. });
         if free {
+            // What runs free may make repositories.
+            if matches!(effect, Effect::Exec { .. }) {
+                self.repositories.forget();
+            }
             return None;
         }
-        let roots = [&self.workspace.root].into_iter().chain(&self.workspace.extra).cloned();
-        self.options.sandbox.around(roots.collect(), self.temporary_folder())
+        self.options.sandbox.around(self.roots(), self.temporary_folder(), &self.repositories)
+    }
+
+    /// Looks for what the box has to protect, while the model thinks.
+    pub(crate) fn look_for_repositories(&self) {
+        if self.options.mode != Mode::Full && self.options.sandbox.means.is_some() {
+            self.repositories.begin(self.roots());
+        }
     }
 
     /// Where whole outputs go that were cut for the model.

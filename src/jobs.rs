@@ -105,6 +105,8 @@ impl Jobs {
             table.jobs.remove(oldest);
         }
         table.jobs.push(Arc::clone(&job));
+        // Here it may take its time: this is no thread of the runtime.
+        launch.confinement.map(|inside| inside.repositories.found(&inside.roots));
         let place =
             Place { folder: launch.folder.to_owned(), hidden_env: launch.hidden_env.to_vec() };
         let running = Arc::clone(&job);

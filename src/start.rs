@@ -283,6 +283,7 @@ fn assemble(
         options,
         rules: start.rules.clone(),
         keep_rules: rule_keeper(config.user_dir.clone()),
+        repositories: Arc::default(),
         watch: Arc::default(),
         updates: wires.updates,
         questions: wires.questions,

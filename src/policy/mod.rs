@@ -225,7 +225,7 @@ pub fn decide(mode: Mode, rules: &Rules, strength: &Strength, action: &Action<'_
 }
 
 fn change(mode: Mode, rules: &Rules, action: &Action<'_>, target: &Target) -> Decision {
-    let protected = target.relative.iter().any(|path| is_protected(path));
+    let protected = target.obeyed || target.relative.iter().any(|path| is_protected(path));
     match rules.allowing(action.tool, target, protected) {
         Some(rule) => Decision::Allow(Some(rule.written.text.clone())),
         None if protected => Decision::Ask(Why::Protected),

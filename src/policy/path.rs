@@ -13,13 +13,16 @@ pub struct Target {
     pub real: PathBuf,
     /// The same, seen from each open folder that holds it.
     pub relative: Vec<PathBuf>,
+    /// Git does what it says.
+    pub obeyed: bool,
 }
 
 impl Target {
     /// The path, seen from these folders.
     pub fn new(real: &Path, roots: &[PathBuf]) -> Self {
         let relative = roots.iter().filter_map(|root| real.strip_prefix(root).ok());
-        Self { relative: relative.map(Path::to_owned).collect(), real: real.to_owned() }
+        let relative = relative.map(Path::to_owned).collect();
+        Self { relative, real: real.to_owned(), obeyed: false }
     }
 }
 

@@ -47,6 +47,8 @@ struct Order {
     tmp: PathBuf,
     folder: PathBuf,
     roots: Vec<PathBuf>,
+    /// What is protected besides what always is.
+    protected: Vec<PathBuf>,
     argv: Vec<OsString>,
 }
 
@@ -77,9 +79,13 @@ impl Order {
         let report = shared.pop()?;
         let tmp = arguments.next()?.into();
         let folder = arguments.next()?.into();
-        let count = arguments.next()?.to_str()?.parse().ok()?;
-        let roots = arguments.by_ref().take(count).map(PathBuf::from).collect();
-        Some(Self { means, shared, report, tmp, folder, roots, argv: arguments.collect() })
+        let mut paths = || -> Option<Vec<PathBuf>> {
+            let count = arguments.next()?.to_str()?.parse().ok()?;
+            Some(arguments.by_ref().take(count).map(PathBuf::from).collect())
+        };
+        let (roots, protected) = (paths()?, paths()?);
+        let argv = arguments.collect();
+        Some(Self { means, shared, report, tmp, folder, roots, protected, argv })
     }
 }
 

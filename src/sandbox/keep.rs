@@ -5,20 +5,22 @@
 //! it is looked for while the command runs and when it has ended, and what has come into being is
 //! moved aside ([`Guard`]), kept for the user and named.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::FileType;
 use tokio::time::timeout;
-use walkdir::{DirEntry, WalkDir};
 
 use super::Confinement;
-use crate::policy::protected::{INNER, OF_GIT, PROTECTED};
+use super::inner::{BARE, Found, GIT, Repositories};
+use crate::policy::protected::PROTECTED;
 use crate::tools::beneath::{self, Folder};
 
 /// How often it is looked while a command runs.
@@ -30,47 +32,45 @@ const ASIDE: &str = "moved-aside";
 /// Things that are moved aside at most, per command.
 const MOST: usize = 100;
 
-/// How deep submodules lie in each other at most, in folders of `.git`.
-const INNER_DEPTH: usize = 6;
+/// Why something is moved aside.
+const TURNED_UP: &str =
+    "came into being while the command ran, but is protected: other programs run what is in it";
 
-/// Entries of `.git/modules` that are looked at.
-const INNER_MOST: usize = 2_000;
-
-/// The folder that holds a repository's own files.
-const GIT: &str = ".git";
-
-/// The file by which git takes a folder itself for a repository.
-const BARE: &str = "HEAD";
+/// Likewise.
+const LINKED: &str = "belongs to a repository that has become part of the one around it, where git would run what \
+                      it says";
 
 /// What has to be mounted on itself in one root.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Nails {
     /// Folders that hold something protected and must stay in their place, outermost first.
-    pub held: Vec<PathBuf>,
+    pub held: BTreeSet<PathBuf>,
     /// What must not change.
-    pub read_only: Vec<PathBuf>,
+    pub read_only: BTreeSet<PathBuf>,
 }
 
-/// What of a root is protected and there. A link is followed as long as it stays in the root: the
-/// link itself is the [`Guard`]'s concern.
-pub fn nails(root: &Path) -> Nails {
+/// What of a root is protected and there, with what else is protected in it. A link is followed as long
+/// as it stays in the root: the link itself is the [`Guard`]'s concern.
+pub fn nails(root: &Path, more: &[PathBuf]) -> Nails {
     let mut nails = Nails::default();
-    let listed = PROTECTED.iter().map(|relative| root.join(relative));
-    for path in listed.chain(inner_repositories(&root.join(GIT))) {
+    let more = more.iter().filter(|path| path.starts_with(root)).cloned();
+    for path in PROTECTED.iter().map(|relative| root.join(relative)).chain(more) {
         // Most are not there, and this is the quickest way to know.
         if fs::symlink_metadata(&path).is_err() {
             continue;
         }
         let Ok(real) = fs::canonicalize(&path) else { continue };
-        let whole = !path.ends_with(GIT) || real.is_file();
-        if whole && real.starts_with(root) && real != root && !nails.read_only.contains(&real) {
-            for folder in between(root, &real) {
-                if !nails.held.contains(&folder) {
-                    nails.held.push(folder);
-                }
-            }
-            nails.read_only.push(real);
+        if !real.starts_with(root) || real == root {
+            continue;
         }
+        nails.held.extend(between(root, &real));
+        // A repository works in its folder, which stays in its place.
+        let open = path.ends_with(GIT) && real.is_dir();
+        if open {
+            nails.held.insert(real)
+        } else {
+            nails.read_only.insert(real)
+        };
     }
     nails
 }
@@ -83,24 +83,14 @@ pub fn between(above: &Path, below: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// What is protected of the submodules and work trees of a repository.
-fn inner_repositories(git: &Path) -> Vec<PathBuf> {
-    let folders = INNER.iter().flat_map(|name| {
-        let walk = WalkDir::new(git.join(name)).max_depth(INNER_DEPTH).into_iter();
-        // What git keeps inside holds no further repository.
-        let no_objects =
-            |entry: &DirEntry| !matches!(entry.file_name().to_str(), Some("objects" | "refs"));
-        walk.filter_entry(no_objects).take(INNER_MOST).flatten()
-    });
-    let folders =
-        folders.filter(|entry| entry.file_type().is_dir() && entry.path().join(BARE).is_file());
-    folders.flat_map(|entry| OF_GIT.iter().map(move |name| entry.path().join(name))).collect()
-}
-
 /// Watches for protected files that come into being.
 #[derive(Debug)]
 pub struct Guard {
     watched: Vec<Watched>,
+    roots: Vec<PathBuf>,
+    /// What is known of repositories, and what was when the command began.
+    repositories: Arc<Repositories>,
+    found: Arc<Found>,
     /// Where things are moved.
     aside: PathBuf,
 }
@@ -115,66 +105,87 @@ struct Watched {
 }
 
 impl Guard {
-    /// Notes what is not there now, in all roots. What turns up is moved into `aside`.
-    pub fn new(roots: &[PathBuf], aside: &Path) -> Self {
+    /// Notes what is not there now of what the box protects.
+    pub fn new(confinement: &Confinement) -> Self {
+        let Confinement { roots, repositories, tmp, .. } = confinement;
+        let found = repositories.found(roots);
         let mut watched = Vec::new();
         for root in roots {
-            let listed = PROTECTED.iter().filter_map(|relative| Watched::new(root, relative));
+            let listed =
+                PROTECTED.iter().filter_map(|relative| Watched::new(root, relative.as_ref()));
             let bare = (!is_repository(root)).then(|| Watched::absent(root, root.join(BARE)));
             watched.extend(listed.chain(bare));
         }
-        Self { watched, aside: aside.to_owned() }
+        watched.extend(found.protected.iter().filter_map(|path| {
+            let around = roots.iter().filter(|root| path.starts_with(root));
+            Watched::new(around.max_by_key(|root| root.components().count())?, path)
+        }));
+        repositories.links().began();
+        let (repositories, aside) = (Arc::clone(repositories), tmp.with_file_name(ASIDE));
+        Self { watched, roots: roots.clone(), repositories, found, aside }
     }
 
     /// Moves aside what has turned up, and says what became of it, a line each.
     pub fn sweep(&self) -> Vec<String> {
         let said = self.watched.iter().filter_map(|watched| match watched.changed() {
             Ok(None) => None,
-            Ok(Some(path)) => Some(self.take(watched, &path)),
-            Err(error) => Some(Self::left(&watched.path, &error)),
+            Ok(Some(path)) => {
+                let link = watched.link.as_ref().filter(|_| path == watched.path);
+                Some(self.take(&path, link, TURNED_UP))
+            }
+            Err(error) => Some(Self::left(&watched.path, &error, TURNED_UP)),
         });
-        said.take(MOST).collect()
+        let mut said: Vec<_> = said.take(MOST).collect();
+        let dangers = self.repositories.links().dangers(&self.found, &self.roots);
+        said.extend(dangers.files.iter().take(MOST).map(|path| self.take(path, None, LINKED)));
+        said.extend(dangers.said);
+        said
     }
 
-    fn take(&self, watched: &Watched, path: &Path) -> String {
-        match self.move_aside(watched, path) {
-            Ok(to) => format!(
-                "{} came into being while the command ran, but is protected: other programs run what is in \
-                 it. It was moved to {}",
-                path.display(),
-                to.display()
-            ),
-            Err(error) => Self::left(path, &error),
+    fn take(&self, path: &Path, link: Option<&PathBuf>, why: &str) -> String {
+        match self.move_aside(path, link) {
+            Ok(to) => format!("{} {why}. It was moved to {}", path.display(), to.display()),
+            Err(error) => Self::left(path, &error, why),
         }
     }
 
-    fn left(path: &Path, error: &io::Error) -> String {
-        format!(
-            "{} came into being while the command ran, but is protected: other programs run what is in it. \
-             It could not be moved away ({error}): tell the user",
-            path.display()
-        )
+    fn left(path: &Path, error: &io::Error, why: &str) -> String {
+        format!("{} {why}. It could not be moved away ({error}): tell the user", path.display())
     }
 
-    /// Whatever the command does meanwhile: no link is followed on either side.
-    fn move_aside(&self, watched: &Watched, path: &Path) -> io::Result<PathBuf> {
+    /// Whatever the command does meanwhile: no link is followed on either side. On another file system
+    /// it stays beside where it was.
+    fn move_aside(&self, path: &Path, link: Option<&PathBuf>) -> io::Result<PathBuf> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.aside)?;
         let aside = Folder::open(&fs::canonicalize(&self.aside)?)?;
         let (folder, name) = Folder::of(path)?;
         for number in 1..=10 * MOST {
             let new = format!("{number}-{}", name.display());
-            match folder.move_to(name, &aside, new.as_ref()) {
+            let mut to = self.aside.join(&new);
+            let mut moved = folder.move_to(name, &aside, new.as_ref());
+            if moved.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::CrossesDevices) {
+                let new = format!("{}.{ASIDE}-{number}", name.display());
+                to = path.with_file_name(&new);
+                moved = folder.move_to(name, &folder, new.as_ref());
+            }
+            match moved {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => {
                     done?;
-                    if let Some(link) = watched.link.as_ref().filter(|_| path == watched.path) {
+                    if let Some(link) = link {
                         folder.link(link, name)?;
                     }
-                    return Ok(self.aside.join(new));
+                    return Ok(to);
                 }
             }
         }
         Err(io::Error::other("there is no room for more"))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.repositories.links().ended();
     }
 }
 
@@ -184,7 +195,7 @@ pub async fn watch<T>(
     command: impl Future<Output = T>,
 ) -> (T, Vec<String>) {
     let Some(confinement) = confinement else { return (command.await, Vec::new()) };
-    let guard = Guard::new(&confinement.roots, &confinement.tmp.with_file_name(ASIDE));
+    let guard = Guard::new(confinement);
     let mut said = Vec::new();
     let mut command = pin!(command);
     loop {
@@ -200,7 +211,7 @@ pub async fn watch<T>(
 impl Watched {
     /// What is to be watched of a protected path: that nothing comes, or that a link stays. A path that
     /// leads out of the root by a link is not the command's to change.
-    fn new(root: &Path, relative: &str) -> Option<Self> {
+    fn new(root: &Path, relative: &Path) -> Option<Self> {
         let path = root.join(relative);
         let (above, name) = (path.parent()?, path.file_name()?);
         let above = if above == root { Ok(root.to_owned()) } else { fs::canonicalize(above) };

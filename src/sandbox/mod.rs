@@ -20,7 +20,10 @@
 
 #[cfg(target_os = "linux")]
 mod enter;
+pub mod git;
+pub mod inner;
 pub mod keep;
+pub mod links;
 pub mod seatbelt;
 
 use std::ffi::OsString;
@@ -29,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::policy::Strength;
+use inner::Repositories;
 
 /// The name under which this program is started to enter the box.
 pub const ENTRANCE: &str = "xsh-sandbox";
@@ -133,9 +137,14 @@ impl Sandbox {
     }
 
     /// The box for commands of one session; none where there is none.
-    pub fn around(&self, roots: Vec<PathBuf>, tmp: PathBuf) -> Option<Confinement> {
-        let means = self.means?;
-        Some(Confinement { means, roots, tmp, shared: Arc::clone(&self.shared) })
+    pub fn around(
+        &self,
+        roots: Vec<PathBuf>,
+        tmp: PathBuf,
+        repositories: &Arc<Repositories>,
+    ) -> Option<Confinement> {
+        let (means, shared) = (self.means?, Arc::clone(&self.shared));
+        Some(Confinement { means, roots, tmp, shared, repositories: Arc::clone(repositories) })
     }
 }
 
@@ -151,6 +160,8 @@ pub struct Confinement {
     /// The namespaces that all commands share: users and network. So one command can speak to a
     /// server that another has started.
     pub shared: Arc<Vec<OwnedFd>>,
+    /// What is known of repositories in the roots.
+    pub repositories: Arc<Repositories>,
 }
 
 impl Confinement {
@@ -169,6 +180,9 @@ impl Confinement {
         words.push(folder.into());
         words.push(self.roots.len().to_string().into());
         words.extend(self.roots.iter().map(OsString::from));
+        let found = self.repositories.found(&self.roots);
+        words.push(found.protected.len().to_string().into());
+        words.extend(found.protected.iter().map(OsString::from));
         words.extend(argv.iter().cloned());
         words
     }

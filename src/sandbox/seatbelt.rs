@@ -76,6 +76,7 @@ mod tests {
             roots: vec!["/work/a \"b\"".into()],
             tmp: "/private/tmp/x".into(),
             shared: Arc::default(),
+            repositories: Arc::default(),
         };
         let text = profile(&confinement);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));

@@ -84,7 +84,8 @@ fn target(agent: &Agent, prepared: &Prepared) -> Result<Option<Target>, Outcome>
     let workspace = &agent.workspace;
     let place = |given: &str| {
         let found = workspace.locate(given)?;
-        Ok::<_, String>(Some(Target::new(&found.real, &agent.roots())))
+        let obeyed = agent.repositories.protect(&found.real);
+        Ok::<_, String>(Some(Target { obeyed, ..Target::new(&found.real, &agent.roots()) }))
     };
     match (&prepared.effect, &prepared.path) {
         (Effect::Write(path), _) => place(path).map_err(Outcome::error),

@@ -85,6 +85,7 @@ fn begin(agent: &mut Agent, prompt: &str) -> Result<u32, LogError> {
         author: Author::User,
     }))?;
     agent.show(Update::TurnStarted { turn, prompt });
+    agent.look_for_repositories();
     Ok(turn)
 }
 

@@ -60,6 +60,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tools", 2),
     ("process", 2),
     ("jobs", 2),
+    ("sandbox::git", 1),
     ("sandbox", 2),
     ("session", 2),
     ("agent", 3),

@@ -4,6 +4,7 @@
 //! Where a machine has no sandbox these tests have nothing to look at and fail: that is meant.
 
 mod corpus;
+mod repositories;
 
 use std::fs;
 use std::path::Path;

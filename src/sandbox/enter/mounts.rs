@@ -65,7 +65,7 @@ pub(super) fn confine(order: &Order) -> Result<(), Fault> {
             return Err(format!("{} is not where it was", root.display()));
         }
     }
-    roots.iter().try_for_each(|root| nail_down(root))
+    roots.iter().try_for_each(|root| nail_down(root, &order.protected))
 }
 
 /// Keeps the folders above a root from being moved away where they are writable: the next command
@@ -161,8 +161,8 @@ pub(super) fn put_proc() -> io::Result<()> {
 
 /// Makes what is there of the protected files read-only, and keeps the folders that hold them from
 /// being moved away, by mounting each on itself.
-fn nail_down(root: &Path) -> Result<(), Fault> {
-    let nails = keep::nails(root);
+fn nail_down(root: &Path, more: &[PathBuf]) -> Result<(), Fault> {
+    let nails = keep::nails(root, more);
     for folder in nails.held {
         put(&copy(&folder)?, &folder)?;
     }

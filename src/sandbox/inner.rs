@@ -1,0 +1,283 @@
+//! The git repositories in the folders that commands may write to: where they are, and which of their
+//! files have something run.
+//!
+//! They are looked for once a turn, beside the first request ([`Repositories::begin`]). What is found is
+//! protected like the workspace's own `.git`: by nails and by the guard (see [`super::keep`]). What a
+//! command makes of a repository that was not there before is [`super::links`]'s concern.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::git;
+use super::links::Links;
+use crate::policy::protected::{INNER, OF_GIT};
+use crate::tools::beneath;
+
+/// The folder that holds a repository's own files, or the file that says where they are.
+pub const GIT: &str = ".git";
+
+/// The file by which git takes a folder itself for a repository.
+pub const BARE: &str = "HEAD";
+
+/// Folders that are looked into at most.
+const FOLDERS: usize = 20_000;
+
+/// Repositories that are protected at most.
+const MOST: usize = 200;
+
+/// How long it may take: a file system may be slow.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// Folders that build tools fill with clones and throw away; nobody works in those.
+const PASSING: [&str; 6] = ["node_modules", "target", "_deps", ".venv", ".terraform", ".build"];
+
+/// How deep submodules lie in each other at most, in folders of `.git`.
+const INNER_DEPTH: usize = 6;
+
+/// Entries of `.git/modules` that are looked at.
+const INNER_MOST: usize = 2_000;
+
+/// Bytes of a file of settings that are read.
+const SETTINGS_BYTES: u64 = 256 << 10;
+
+/// Files of settings of one repository that are read.
+const SETTINGS_FILES: usize = 8;
+
+/// A repository with a work tree, or a bare one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// Its work tree, or itself.
+    pub folder: PathBuf,
+    /// Its own files, links resolved.
+    pub git: PathBuf,
+}
+
+/// What a look has found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The repositories, in the order of their depth.
+    pub repositories: Vec<Repository>,
+    /// The folders with the own files of all, submodules and work trees among them.
+    pub git_folders: BTreeSet<PathBuf>,
+    /// What is protected of them, there or not.
+    pub protected: BTreeSet<PathBuf>,
+    /// Not every folder was looked into.
+    pub cut: bool,
+}
+
+/// What is known of repositories as long as the program runs.
+#[derive(Debug, Default)]
+pub struct Repositories {
+    found: Mutex<Latest>,
+    links: Mutex<Links>,
+}
+
+#[derive(Debug, Default)]
+struct Latest {
+    found: Arc<Found>,
+    /// It is of this turn.
+    fresh: bool,
+}
+
+impl Repositories {
+    /// Looks anew, beside whatever goes on. The roots are absolute, links resolved.
+    pub fn begin(self: &Arc<Self>, roots: Vec<PathBuf>) {
+        self.forget();
+        let this = Arc::clone(self);
+        // If there is no thread for it, the first command looks.
+        let _ = std::thread::Builder::new().spawn(move || this.found(&roots));
+    }
+
+    /// Lets the next command look anew.
+    pub fn forget(&self) {
+        lock(&self.found).fresh = false;
+    }
+
+    /// What there is, looked for if that has not been done in this turn; may block for a second.
+    pub fn found(&self, roots: &[PathBuf]) -> Arc<Found> {
+        let mut latest = lock(&self.found);
+        if !latest.fresh {
+            let found = Arc::new(look(roots, &latest.found.repositories));
+            lock(&self.links).take_as_given(&found);
+            *latest = Latest { found, fresh: true };
+        }
+        Arc::clone(&latest.found)
+    }
+
+    /// Whether what lies at a path belongs to what is protected, as far as it has been looked.
+    pub fn protect(&self, path: &Path) -> bool {
+        let found = Arc::clone(&lock(&self.found).found);
+        let mut files = found.protected.iter().filter(|file| !file.ends_with(GIT));
+        files.any(|file| path.starts_with(file))
+    }
+
+    /// What is known of links between repositories.
+    pub fn links(&self) -> MutexGuard<'_, Links> {
+        lock(&self.links)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks for repositories, near ones first, and follows no link. What was found `before` is looked at in
+/// any case: whoever makes many folders hides nothing.
+pub fn look(roots: &[PathBuf], before: &[Repository]) -> Found {
+    let mut found = Found::default();
+    let until = Instant::now() + WITHIN;
+    let before = before.iter().map(|repository| &repository.folder);
+    let before = before.filter(|folder| roots.iter().any(|root| folder.starts_with(root)));
+    let mut queue: VecDeque<PathBuf> = roots.iter().chain(before).cloned().collect();
+    let mut looked = 0;
+    while let Some(folder) = queue.pop_front() {
+        looked += 1;
+        let Some(listed) = Listed::of(&folder, until)
+            .filter(|_| looked <= FOLDERS && found.repositories.len() < MOST)
+        else {
+            found.cut = true;
+            break;
+        };
+        let known = || found.repositories.iter().any(|repository| repository.folder == folder);
+        if (listed.git || listed.bare) && !known() {
+            found.add(&folder, listed.bare && !listed.git, roots);
+        }
+        if !listed.bare {
+            let inside = listed.folders.iter().map(|name| folder.join(name));
+            queue.extend(inside.filter(|folder| !roots.contains(folder)));
+        }
+    }
+    found
+}
+
+/// What matters of the names in a folder.
+struct Listed {
+    git: bool,
+    bare: bool,
+    folders: Vec<std::ffi::OsString>,
+}
+
+impl Listed {
+    /// None if there is no time left. A folder that cannot be read holds nothing for commands either.
+    fn of(folder: &Path, until: Instant) -> Option<Self> {
+        let (mut git, mut head, mut folders) = (false, false, Vec::new());
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if name == GIT {
+                git = true;
+            } else if name == BARE {
+                head = true;
+            } else if is_folder && !PASSING.iter().any(|passing| name == *passing) {
+                folders.push(name);
+            }
+            if Instant::now() > until {
+                return None;
+            }
+        }
+        let bare = head && ["objects", "refs"].iter().all(|name| folders.iter().any(|f| f == name));
+        Some(Self { git, bare, folders })
+    }
+}
+
+impl Found {
+    fn add(&mut self, folder: &Path, bare: bool, roots: &[PathBuf]) {
+        let git = if bare { Some(folder.to_owned()) } else { git_folder(folder) };
+        let mut protected = if bare { Vec::new() } else { vec![folder.join(GIT)] };
+        if let Some(git) = git {
+            for git in inner_repositories(&git).chain([git.clone()]) {
+                protected.extend(OF_GIT.iter().map(|name| git.join(name)));
+                self.git_folders.insert(git);
+            }
+            protected.extend(named_in_settings(&git, folder));
+            self.repositories.push(Repository { folder: folder.to_owned(), git });
+        }
+        let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
+        self.protected.extend(protected.into_iter().filter(inside));
+    }
+}
+
+/// Where the own files of the repository in a folder are, as git finds them; links resolved.
+pub fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(folder.join(GIT)).ok()?;
+    if real.is_dir() {
+        return Some(real);
+    }
+    let target = git::pointer(&read(&real, SETTINGS_BYTES).ok()?)?;
+    fs::canonicalize(folder.join(target)).ok().filter(|real| real.is_dir())
+}
+
+/// Where a work tree's repository keeps what all its work trees share.
+pub fn common_folder(git: &Path) -> Option<PathBuf> {
+    let mut text = b"gitdir: ".to_vec();
+    text.extend(read(&git.join("commondir"), SETTINGS_BYTES).ok()?);
+    fs::canonicalize(git.join(git::pointer(&text)?)).ok()
+}
+
+/// The folders of the submodules and work trees of a repository.
+fn inner_repositories(git: &Path) -> impl Iterator<Item = PathBuf> {
+    let folders = INNER.iter().flat_map(|name| {
+        let walk = WalkDir::new(git.join(name)).max_depth(INNER_DEPTH).into_iter();
+        // What git keeps inside holds no further repository.
+        let no_objects =
+            |entry: &DirEntry| !matches!(entry.file_name().to_str(), Some("objects" | "refs"));
+        walk.filter_entry(no_objects).take(INNER_MOST).flatten()
+    });
+    let folders =
+        folders.filter(|entry| entry.file_type().is_dir() && entry.path().join(BARE).is_file());
+    folders.map(DirEntry::into_path)
+}
+
+/// The folder of hooks and the further files of settings that a repository's settings name.
+fn named_in_settings(git: &Path, folder: &Path) -> Vec<PathBuf> {
+    let mut files = vec![git.join("config"), git.join("config.worktree")];
+    files.extend(common_folder(git).map(|common| common.join("config")));
+    let (mut named, mut next) = (Vec::new(), 0);
+    while let Some(file) = files.get(next).filter(|_| next < SETTINGS_FILES).cloned() {
+        next += 1;
+        let Ok(text) = fs::canonicalize(&file).and_then(|real| read(&real, SETTINGS_BYTES)) else {
+            continue;
+        };
+        for setting in git::settings(&text) {
+            let path = match (setting.section.as_str(), setting.key.as_str()) {
+                _ if setting.value.is_empty() || setting.value.starts_with('~') => continue,
+                ("core", "hookspath") => folder.join(setting.value),
+                ("include" | "includeif", "path") => {
+                    let path = file.with_file_name(setting.value);
+                    files.push(path.clone());
+                    path
+                }
+                _ => continue,
+            };
+            let path = fs::canonicalize(&path).unwrap_or(path);
+            // A whole work tree cannot be kept from changing.
+            if !folder.starts_with(&path) {
+                named.push(path);
+            }
+        }
+    }
+    named
+}
+
+/// What a file holds that is one and no longer than this; no link is followed.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = beneath::open_file(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;
