@@ -145,6 +145,7 @@ impl Outside {
             git add a.txt changed.txt; git commit -qm one; echo new > changed.txt
             python3 -c 'import zipfile; zipfile.ZipFile("a.zip", "w").writestr("a", "b")'
             echo 'echo sample' > .git/hooks/sample; chmod -x .git/hooks/sample
+            git init -q dep; mkdir -p dep/.git/hooks; git -C dep commit -q --allow-empty -m one
             cd ../outside-template
             echo old > f; echo g > d/g; printf '#!/bin/sh\ntouch $OUT/n\n' > run; chmod +x run
         "#;
@@ -179,6 +180,10 @@ impl Outside {
             ".git/config",
             ".git/config.worktree",
             ".git/commondir",
+            "dep/.git/hooks",
+            "dep/.git/config",
+            "dep/.git/config.worktree",
+            "dep/.git/commondir",
             ".mcp.json",
             ".vscode",
             ".claude",
@@ -193,8 +198,10 @@ impl Outside {
         ] {
             look_into(&work.join(name), &mut seen);
         }
-        if !fs::symlink_metadata(work.join(".git")).is_ok_and(|meta| meta.is_dir()) {
-            seen.insert(work.join(".git"), "is no folder".to_owned());
+        for git in [".git", "dep/.git"].map(|git| work.join(git)) {
+            if !fs::symlink_metadata(&git).is_ok_and(|meta| meta.is_dir()) {
+                seen.insert(git, "no folder".to_owned());
+            }
         }
         seen
     }
@@ -369,7 +376,10 @@ fn confined(attempts: &[Attempt]) -> Vec<String> {
         if let Some(last) = last.filter(|_| !effects.is_empty()) {
             found.lock().expect("a lock").push(format!("{last}\n    {}", effects.join("\n    ")));
         }
-        outside.reset();
+        // At first everything is as it should be, and is being looked at.
+        if tried > 0 {
+            outside.reset();
+        }
         let Some(command) = commands.get(tried) else { return Reply::text("Done.") };
         tried += 1;
         let arguments = json!({ "command": command, "timeout_seconds": 5 });

@@ -24,10 +24,11 @@ fn git(env: &Env, arguments: &[&str]) -> String {
 /// A workspace with a repository, with others in these folders, and with a program that leaves a trace
 /// when it is run.
 fn place(folders: &[&str]) -> Env {
-    let env = elsewhere();
-    git(&env, &["config", "--global", "user.name", "a"]);
-    git(&env, &["config", "--global", "user.email", "a@b"]);
-    git(&env, &["config", "--global", "advice.addEmbeddedRepo", "false"]);
+    let mut env = elsewhere();
+    for who in ["AUTHOR", "COMMITTER"] {
+        env.set(&format!("GIT_{who}_NAME"), "a");
+        env.set(&format!("GIT_{who}_EMAIL"), "a@b");
+    }
     for folder in folders.iter().chain(&["."]) {
         git(&env, &["init", "-q", folder]);
         git(&env, &["-C", folder, "commit", "-q", "--allow-empty", "-m", "one"]);
@@ -58,16 +59,32 @@ fn nothing_runs(env: Env, commands: &[&str]) -> (Env, Request) {
 const MADE: &str = "git init -q sub && git -C sub commit -q --allow-empty -m x && \
                     git -C sub config core.fsmonitor $PWD/evil";
 
+/// What can be done between the two to hide it.
+const HOW: [&str; 10] = [
+    "",
+    "git update-index --index-version 4; ",
+    "git update-index --split-index; ",
+    "cp evil sub/.git/hooks/post-index-change; ",
+    "git -C sub config extensions.worktreeConfig true; git -C sub config --worktree core.fsmonitor $PWD/evil; ",
+    "git -C sub config include.path $PWD/more; git config -f more core.fsmonitor $PWD/evil; ",
+    "mv sub/.git other; echo 'gitdir: ../other' > sub/.git; ",
+    "mv sub/.git other; ln -s ../other sub/.git; ",
+    "mv sub/.git .git/modules; echo 'gitdir: ../.git/modules' > sub/.git; ",
+    "mkdir p; mv sub p/sub; git -C p init -q; git -C p add sub; mv p sub; git -C sub commit -qm y; ",
+];
+
 #[test]
 fn the_trick_would_work_without_the_sandbox() {
-    let env = place(&[]);
-    let script = format!("{MADE} && git add sub");
-    let mut bash = Command::new("bash");
-    bash.args(["-c", &script]).current_dir(env.workspace()).env_clear();
-    bash.envs(env.vars().iter().map(|(name, value)| (name, value)));
-    assert!(bash.status().expect("bash").success());
-    git(&env, &["status"]);
-    assert!(env.root().join("ran").exists(), "or these tests show nothing");
+    for how in HOW {
+        let env = place(&[]);
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &format!("{MADE} && {how}git add sub")]).current_dir(env.workspace());
+        bash.env_clear().envs(env.vars().iter().map(|(name, value)| (name, value)));
+        assert!(bash.output().expect("bash").status.success(), "{how}");
+        assert!(git(&env, &["ls-files", "-s"]).contains("160000"), "{how}");
+        git(&env, &["status"]);
+        assert!(env.root().join("ran").exists(), "or these tests show nothing: {how}");
+    }
 }
 
 #[test]
@@ -76,17 +93,7 @@ fn a_part_that_a_command_makes_has_nothing_run() {
     let (env, request) = nothing_runs(place(&[]), &[&add("")]);
     assert_says(request.result("c1"), &["sub/.git/config belongs to a repository", "moved to"]);
     assert!(env.exists("sub/.git/HEAD") && !env.exists("sub/.git/config"));
-    for how in [
-        "git update-index --index-version 4; ",
-        "git update-index --split-index; ",
-        "cp evil sub/.git/hooks/post-index-change; ",
-        "git -C sub config extensions.worktreeConfig true; git -C sub config --worktree core.fsmonitor $PWD/evil; ",
-        "git -C sub config include.path $PWD/more; git config -f more core.fsmonitor $PWD/evil; ",
-        "mv sub/.git other; echo 'gitdir: ../other' > sub/.git; ",
-        "mv sub/.git other; ln -s ../other sub/.git; ",
-        "mv sub/.git .git/modules; echo 'gitdir: ../.git/modules' > sub/.git; ",
-        "mkdir p; mv sub p/sub; git -C p init -q; git -C p add sub; mv p sub; git -C sub commit -qm y; ",
-    ] {
+    for how in HOW {
         nothing_runs(place(&[]), &[&add(how)]);
     }
     nothing_runs(place(&[]), &[MADE, "true", "git add sub; git update-index --split-index"]);
@@ -132,33 +139,33 @@ fn what_git_obeys_in_a_repository_below_does_not_change() {
         "echo x >> bare.git/config; cp evil bare.git/hooks/update",
         "echo x >> worktree/.git; echo 'gitdir: ../sub' > worktree/.git",
     ];
-    let env = place(&["vendor/lib"]);
-    git(&env, &["-C", "vendor/lib", "config", "core.hooksPath", "hooks"]);
-    env.write("vendor/lib/hooks/pre-commit", "");
-    git(&env, &["init", "-q", "--bare", "bare.git"]);
-    git(&env, &["worktree", "add", "-q", "worktree"]);
-    let files = [
-        "vendor/lib/.git/config",
-        "vendor/lib/hooks/pre-commit",
-        "bare.git/config",
-        "worktree/.git",
-    ];
-    let before = files.map(|file| env.text(file));
-    let (env, _) = in_turn(env, &attempts, &[]);
-    assert_eq!(files.map(|file| env.text(file)), before);
-    for absent in [
-        "vendor/lib/.git/hooks/post-index-change",
-        "vendor/lib/.git/commondir",
-        "vendor/lib/.git/config.worktree",
-        "vendor/lib/hooks/post-index-change",
-        "bare.git/hooks/update",
-        "l2",
-        "v2",
-    ] {
-        assert!(!env.exists(absent), "{absent}");
+    for attempt in attempts {
+        let env = place(&["vendor/lib"]);
+        git(&env, &["-C", "vendor/lib", "config", "core.hooksPath", "hooks"]);
+        env.write("vendor/lib/hooks/pre-commit", "");
+        git(&env, &["init", "-q", "--bare", "bare.git"]);
+        git(&env, &["worktree", "add", "-q", "worktree"]);
+        let there = [
+            "vendor/lib/.git/config",
+            "vendor/lib/hooks/pre-commit",
+            "bare.git/config",
+            "worktree/.git",
+        ];
+        let before = there.map(|file| env.text(file));
+        let (env, _) = in_turn(env, &[attempt], &[]);
+        assert_eq!(there.map(|file| env.text(file)), before, "{attempt}");
+        for absent in [
+            "vendor/lib/.git/hooks/post-index-change",
+            "vendor/lib/.git/commondir",
+            "vendor/lib/.git/config.worktree",
+            "vendor/lib/hooks/post-index-change",
+            "bare.git/hooks/update",
+        ] {
+            assert!(!env.exists(absent), "{absent} after {attempt}");
+        }
+        git(&env, &["-C", "vendor/lib", "status"]);
+        assert!(!env.root().join("ran").exists(), "{attempt}");
     }
-    git(&env, &["-C", "vendor/lib", "status"]);
-    assert!(!env.root().join("ran").exists());
 }
 
 #[test]
@@ -198,7 +205,7 @@ fn ordinary_work_in_repositories_below_succeeds() {
         "git clone -q sub sub3 && git add sub3 && git status --short",
         "git clone -q sub target/d2 && git -C target/d2 config a.b c && rm -rf target",
         "mkdir -p node_modules && git clone -q sub node_modules/m && rm -rf node_modules",
-        "mv sub/f f && mv f sub/g && git -C sub worktree add -q ../w && git -C w commit -qam three",
+        "mv sub/f f && mv f sub/g && git -C sub worktree add -q ../w && git -C w commit -q --allow-empty -m three",
         "rm -rf sub2 && git rm -qf --cached sub3 && rm -rf sub3",
     ];
     let (env, request) = in_turn(env, &commands, &[]);
