@@ -161,7 +161,7 @@ fn what_turns_up_protected_is_moved_aside_and_kept() {
 
 #[test]
 fn no_program_that_runs_as_its_owner_is_left_behind() {
-    let script = r#"
+    let script = r"
 import ctypes, os, struct, sys
 def attempt(n, what):
     try: what()
@@ -176,7 +176,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 how = struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o4755, 0)
 print(6, libc.syscall(437, -100, b'd', how, len(how)), os.strerror(ctypes.get_errno()))
 print(7, libc.syscall(452, -100, b'made', 0o4755, 0), os.strerror(ctypes.get_errno()))
-"#;
+";
     let rest = "install -m 4755 made e; cp made f; chmod u+s f; chmod 755 made; mkdir -m 2775 shared; \
                 ls -l | cut -c1-10";
     let command = format!("umask 0; touch made; python3 -c \"{script}\"; {rest}");
