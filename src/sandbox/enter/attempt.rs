@@ -111,3 +111,15 @@ fn send(
     let sent = sendmsg(socket, &parts, &mut control, SendFlags::empty());
     sent.map(|_| ()).map_err(failed("answer"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beside_other_threads_nothing_is_copied() {
+        // The thread of the test is one more.
+        let refused = Attempt::start().err();
+        assert!(refused.is_some_and(|why| why.contains("thread")));
+    }
+}
