@@ -42,7 +42,7 @@ use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
 use crate::tools::snapshot::Watch;
 use crate::turn::{self, Tally, log_failed};
-use crate::update::{SessionOpened, TurnSummary, Update};
+use crate::update::{Ask, SessionOpened, TurnSummary, Update};
 pub use mind::Mind;
 pub use permissions::KeepRules;
 pub use rewind::Scope;
@@ -52,18 +52,8 @@ pub(crate) use window::{Sent, Windows};
 /// A question about an action that needs the user's consent.
 #[derive(Debug)]
 pub struct Question {
-    /// The tool.
-    pub tool: String,
-    /// What it is called on: the path, or the whole command.
-    pub subject: String,
-    /// What would change in a file, as a unified diff, or the whole content of a new one.
-    pub diff: Option<String>,
-    /// The working directory of a command.
-    pub cwd: String,
-    /// Why it is asked.
-    pub reason: String,
-    /// Why the model wants to leave the sandbox, in its own words.
-    pub model_says: Option<String>,
+    /// What is asked.
+    pub ask: Ask,
     /// What [`Answer::Always`] would mean; none where that is no answer.
     pub always: Option<Offer>,
     /// Where the answer goes. Dropping it means no.

@@ -34,6 +34,7 @@ pub mod run;
 pub mod sandbox;
 pub mod session;
 pub mod start;
+pub mod suggest;
 pub mod tools;
 pub mod turn;
 pub mod ui;

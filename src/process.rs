@@ -41,7 +41,6 @@ use kin::Tree;
 use watch::Watched;
 
 use crate::sandbox::Confinement;
-pub use confined::probe as probe_sandbox;
 
 /// From the polite signal to the one that cannot be refused, after the time limit and for a job
 /// that is no longer wanted.

@@ -25,6 +25,7 @@ use crate::repl::pick::{Picked, confirm, pick};
 use crate::repl::signals::Signals;
 use crate::repl::trust;
 use crate::repl::{self, Shell};
+use crate::sandbox::Attempt;
 use crate::session::origin;
 use crate::start::choice::{self, Ways};
 use crate::start::{self, Start, Wires};
@@ -41,10 +42,9 @@ const USUAL_WIDTH: usize = 80;
 
 /// Does what the command line says; errors are told here.
 pub fn run(args: &Args) -> Exit {
-    hide_environment();
     let done = match &args.command {
         Some(command) => self::command(command, args),
-        None => with_runtime(converse(args)),
+        None => with_sandbox(|attempt| converse(args, attempt)),
     };
     done.unwrap_or_else(|error| {
         if matches!(args.output.output_format, Some(OutputFormat::Json | OutputFormat::StreamJson))
@@ -55,13 +55,6 @@ pub fn run(args: &Args) -> Exit {
         out::print_error(&error);
         error.exit
     })
-}
-
-/// Keeps other processes of the user, commands of the model among them, from reading the keys in
-/// `/proc/PID/environ`. Best effort: root may read everything.
-fn hide_environment() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Runs a future on this thread; tools run on threads of their own.
@@ -78,10 +71,18 @@ fn with_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit,
     done
 }
 
+/// The same for work that needs a sandbox, which is tried out before there is another thread.
+fn with_sandbox<F: Future<Output = Result<Exit, Error>>>(
+    work: impl FnOnce(Attempt) -> F,
+) -> Result<Exit, Error> {
+    let attempt = Attempt::start();
+    with_runtime(work(attempt))
+}
+
 fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
     match command {
         Command::Sessions { all, action } => {
-            let store = start::prepare(args)?.store;
+            let store = start::prepare(args, None)?.store;
             let text = match action {
                 Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
                 Some(SessionsAction::Search { words }) => {
@@ -95,7 +96,7 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
         Command::Models => with_runtime(list_models(args)),
         Command::Tools { action } => manage_tools(args, action.as_ref()),
         Command::Trust => with_runtime(ask_trust(args)),
-        Command::Doctor => with_runtime(examine(args)),
+        Command::Doctor => with_sandbox(|attempt| examine(args, attempt)),
         Command::Completions { shell } => {
             out::print_bytes(&generate::completions(*shell)).map(|()| Exit::Done)
         }
@@ -104,7 +105,7 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
 }
 
 fn manage_tools(args: &Args, action: Option<&ToolsAction>) -> Result<Exit, Error> {
-    let start = start::prepare(args)?;
+    let start = start::prepare(args, None)?;
     let text = match action {
         Some(ToolsAction::Add { names, all }) => {
             tools::add(start.config.user_dir.as_deref(), names, *all)?
@@ -141,8 +142,8 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-async fn examine(args: &Args) -> Result<Exit, Error> {
-    let mut start = start::prepare(args)?;
+async fn examine(args: &Args, attempt: Attempt) -> Result<Exit, Error> {
+    let mut start = start::prepare(args, Some(attempt))?;
     start.warn_untrusted();
     let Start { mut config, store, warnings, sandbox, .. } = start;
     let unsaved = "neither the workspace nor the state folder is writable".to_owned();
@@ -167,20 +168,20 @@ async fn examine(args: &Args) -> Result<Exit, Error> {
     out::print(&text).map(|()| exit)
 }
 
-async fn converse(args: &Args) -> Result<Exit, Error> {
+async fn converse(args: &Args, attempt: Attempt) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
     if args.demo {
-        return demonstrate(args, &mut signals).await;
+        return demonstrate(args, attempt, &mut signals).await;
     }
     if args.headless() {
-        return once(args, &mut signals).await;
+        return once(args, attempt, &mut signals).await;
     }
-    interact(args, signals).await
+    interact(args, attempt, signals).await
 }
 
 /// One turn, with the answer on stdout.
-async fn once(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
-    let mut start = start::prepare(args)?;
+async fn once(args: &Args, attempt: Attempt, signals: &mut Signals) -> Result<Exit, Error> {
+    let mut start = start::prepare(args, Some(attempt))?;
     accept_named(&mut start)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
@@ -220,14 +221,14 @@ fn headless_screen(args: &Args) -> Result<Handle, Error> {
 }
 
 /// The scripted turn on the sample project, for a person to watch.
-async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> {
+async fn demonstrate(args: &Args, attempt: Attempt, signals: &mut Signals) -> Result<Exit, Error> {
     let folder = tempfile::Builder::new().prefix("xsh-demo-").tempdir();
     let folder = folder.and_then(|folder| demo::unpack(folder.path()).map(|()| folder.keep()));
     let folder =
         folder.map_err(|error| Error::failed("cannot unpack the sample project", error))?;
     let mut args = args.clone();
     args.work.directory = Some(folder);
-    let mut start = start::prepare(&args)?;
+    let mut start = start::prepare(&args, Some(attempt))?;
     accept_named(&mut start)?;
     // The script is part of the program; without a sandbox nobody could be asked about it.
     let confined = start.world.strength == Strength::Full;
@@ -242,8 +243,8 @@ async fn demonstrate(args: &Args, signals: &mut Signals) -> Result<Exit, Error> 
 }
 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
-async fn interact(args: &Args, mut signals: Signals) -> Result<Exit, Error> {
-    let mut start = start::prepare(args)?;
+async fn interact(args: &Args, attempt: Attempt, mut signals: Signals) -> Result<Exit, Error> {
+    let mut start = start::prepare(args, Some(attempt))?;
     let screen = person_screen(args, &start.config)?;
     let (mut editor, rich) = editor(args, &start)?;
     if !accept(&mut start, &screen, &mut editor, &mut signals).await {
@@ -332,7 +333,7 @@ async fn decide_trust(
 
 /// `xsh trust`: asks, whatever was said before.
 async fn ask_trust(args: &Args) -> Result<Exit, Error> {
-    let mut start = start::prepare(args)?;
+    let mut start = start::prepare(args, None)?;
     if start.world.trust == Trust::NotNeeded {
         let workspace = start.config.workspace.display();
         return out::print(&format!("nothing in {workspace}/.xsh needs your trust\n"))

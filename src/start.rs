@@ -27,9 +27,8 @@ use crate::demo;
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::policy::rules::{Ground, PathRules, Rules};
-use crate::process;
 use crate::prompt::{self, Parts};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Attempt, Sandbox};
 use crate::session::origin;
 use crate::session::store::Store;
 use crate::session::{Session, clock, log, resume};
@@ -62,22 +61,24 @@ pub struct Start {
     pub notes: Vec<String>,
 }
 
-/// Loads the configuration and finds the session that is asked for.
-pub fn prepare(args: &Args) -> Result<Start, Error> {
+/// Loads the configuration and finds the session that is asked for. Commands run only where an attempt
+/// at a sandbox is under way.
+pub fn prepare(args: &Args, attempt: Option<Attempt>) -> Result<Start, Error> {
     let mut args = args.clone();
-    // Takes as long as all the rest here, and is needed last.
-    let probe = std::thread::spawn(process::probe_sandbox);
     let mut world = load::world(&args, Environment::read())?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
     let mut warnings = Vec::new();
     let wanted = match (&args.resume, args.continue_latest) {
         (None, false) => None,
-        (id, _) => Some(store.find(id.as_ref().and_then(|id| id.as_deref()), None)?),
+        (id, _) => {
+            let path = store.find(id.as_ref().and_then(|id| id.as_deref()), None)?;
+            let header = log::read_header(&path).map_err(|error| resume::cannot_resume(&error))?;
+            Some((path, header))
+        }
     };
     let mut foreign = None;
-    if let Some(path) = &wanted {
-        let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
+    if let Some((path, header)) = &wanted {
         let home = store.home(path, &header.cwd, &config.workspace);
         if home != Path::new(&header.cwd) {
             let (recorded, home) = (&header.cwd, home.display());
@@ -90,25 +91,25 @@ pub fn prepare(args: &Args) -> Result<Start, Error> {
             warnings.push(format!("working in the session's folder: {}", home.display()));
         }
     }
-    let sandbox = probe.join().unwrap_or_else(|_| Sandbox::none("it could not be tried out"));
+    let untried = || Sandbox::none("it was not tried out");
+    let sandbox = attempt.map_or_else(untried, Attempt::outcome);
     let sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
     world.strength = sandbox.strength.clone();
     config = resolve(&args, &world)?;
-    if let Some(path) = &wanted {
-        let header = log::read_header(path).map_err(|error| resume::cannot_resume(&error))?;
-        match store.origin(path, &header) {
+    if let Some((path, header)) = &wanted {
+        match store.origin(path, header) {
             origin::Origin::Own => {}
             origin::Origin::Unknown => warnings.push(
                 "nothing shows who wrote this session: your xsh has written none here yet"
                     .to_owned(),
             ),
-            origin::Origin::Foreign => foreign = Some(header.id),
+            origin::Origin::Foreign => foreign = Some(header.id.clone()),
         }
     }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
     let rules = rules(&config)?;
-    let (resume, notes) = (wanted, Vec::new());
+    let (resume, notes) = (wanted.map(|(path, _)| path), Vec::new());
     Ok(Start { config, world, args, store, resume, foreign, rules, sandbox, warnings, notes })
 }
 

@@ -147,3 +147,22 @@ pub struct TurnSummary {
     /// The final answer's text.
     pub answer: String,
 }
+
+/// What the user is asked about an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    /// The tool.
+    pub tool: String,
+    /// The path, or the whole command.
+    pub subject: String,
+    /// What would change in a file, as a unified diff, or the whole content of a new one.
+    pub diff: Option<String>,
+    /// The working directory of a command.
+    pub cwd: String,
+    /// Why it is asked.
+    pub reason: String,
+    /// Why the model wants to leave the sandbox, in its own words.
+    pub model_says: Option<String>,
+    /// What "always" would mean, a line each; empty where that is no answer.
+    pub always: Vec<String>,
+}

@@ -18,6 +18,7 @@ use crate::client::profile::Effort;
 use crate::error::Error;
 use crate::policy::Mode;
 use crate::policy::rules::{List, Place, Written};
+use crate::suggest;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -419,15 +420,10 @@ fn problem(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     let unknown = names.next().unwrap_or_default();
     let known: Vec<&str> = names.collect();
     let error = at(path, line, format!("unknown key `{unknown}`"));
-    match nearest(unknown, &known) {
+    match suggest::names(unknown, &known, 1).first() {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error.help(format!("known here: {}", known.join(", "))),
     }
-}
-
-/// The known name that was most likely meant.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    similar::get_close_matches(word, known, 1, 0.6).first().copied()
 }
 
 fn at(path: &Path, line: Option<usize>, why: impl std::fmt::Display) -> Error {

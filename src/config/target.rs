@@ -8,11 +8,12 @@
 //! follows but one whose own host that is.
 
 use super::endpoint::{authority, host, is_exposed, is_loopback, normalize, ollama_url, owns};
-use super::file::{ProviderValues, nearest};
+use super::file::ProviderValues;
 use super::resolve::{Sources, flag};
 use super::{Choice, Endpoint, Origin, Secret, Setting};
 use crate::client::profile::{self, GENERIC, ModelIds, PROFILES, Profile, models};
 use crate::error::Error;
+use crate::suggest;
 
 /// Where requests go, and what for.
 pub(super) struct Target {
@@ -346,7 +347,7 @@ fn named<'a>(sources: &Sources<'a>, name: Setting<&str>) -> Result<Setting<Named
     let presets = PROFILES.iter().chain([&GENERIC]).map(|profile| profile.name);
     let known: Vec<&str> = presets.chain(sections.map(String::as_str)).collect();
     let error = Error::usage(format!("unknown provider `{}`", name.value), name.origin);
-    Err(match nearest(name.value, &known) {
+    Err(match suggest::names(name.value, &known, 1).first() {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error.help(format!("known: {}", known.join(", "))),
     })

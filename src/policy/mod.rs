@@ -238,9 +238,10 @@ fn run(mode: Mode, rules: &Rules, strength: &Strength, tool: &str, command: &str
     if let Some(rule) = rules.allowing_tool(tool) {
         return Decision::Allow(Some(rule.written.text.clone()));
     }
+    let confined = !matches!(strength, Strength::None(_));
     let read = command::read(command);
     let covers = read.as_ref().ok().and_then(|parts| {
-        parts.iter().map(|part| covered(rules, part)).collect::<Option<Vec<_>>>()
+        parts.iter().map(|part| covered(rules, part, confined)).collect::<Option<Vec<_>>>()
     });
     if let Some(covers) = covers {
         return Decision::Allow(covers.into_iter().find_map(|cover| match cover {
@@ -256,8 +257,8 @@ fn run(mode: Mode, rules: &Rules, strength: &Strength, tool: &str, command: &str
 }
 
 /// Whether a simple command may run unasked, and by which rule if it takes one.
-fn covered(rules: &Rules, part: &Part) -> Option<Cover> {
-    if command::is_safe(part) {
+fn covered(rules: &Rules, part: &Part, confined: bool) -> Option<Cover> {
+    if command::is_safe(part, confined) {
         return Some(Cover::Safe);
     }
     rules.allowing_part(part).map(|rule| Cover::Rule(rule.written.text.clone()))

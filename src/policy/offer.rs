@@ -23,8 +23,8 @@ pub enum Offer {
     Leave(String),
 }
 
-/// The offer for an action that is asked about, if there can be one. It is sure to work: with it,
-/// the same action would have been allowed.
+/// The offer for an action that is asked about, if there can be one. It is sure to work, also where
+/// there is no sandbox: with it, the same action would have been allowed.
 pub fn offer(
     rules: &Rules,
     ground: Ground<'_>,
@@ -58,7 +58,7 @@ fn made(rules: &Rules, action: &Action<'_>) -> Option<Vec<String>> {
             let mut made = Vec::new();
             for part in command::read(command).ok()? {
                 let rule = format!("shell({})", command::render(&part)?);
-                if covered(rules, &part).is_none() && !made.contains(&rule) {
+                if covered(rules, &part, false).is_none() && !made.contains(&rule) {
                     made.push(rule);
                 }
             }

@@ -158,6 +158,12 @@ fn each_part_of_a_chain_counts() {
 fn only_exact_harmless_forms_run_unasked() {
     for command in ["git status", "ls -la", "pwd && git status -s", "git branch --show-current"] {
         assert_eq!(asked(&[], command), "allow", "{command}");
+        // A repository that was unpacked can have settings by which git runs its programs.
+        let expected = if command.contains("git") { "ask" } else { "allow" };
+        for mode in [Mode::Ask, Mode::Auto] {
+            let free = decide(mode, &Rules::default(), &Strength::default(), &exec(command));
+            assert_eq!(word(&free), expected, "{command}");
+        }
     }
     for command in [
         "git -c core.pager='touch p' -p status",

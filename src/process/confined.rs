@@ -1,25 +1,16 @@
-//! Commands in the sandbox: how they are started, what they report, and whether there is a sandbox.
+//! Commands in the sandbox: how they are started and what they report.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::fs::OFlags;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::process::Command;
 
-use crate::sandbox::{self, Confinement, Sandbox};
+use crate::sandbox::{self, Confinement};
 
 /// Bytes of a report that are read.
 const REPORT_BYTES: usize = 4 << 10;
-
-/// How long the trying out may take.
-const PROBE_WITHIN: Duration = Duration::from_secs(5);
 
 /// This program, whatever has become of its file.
 const MYSELF: &str = "/proc/self/exe";
@@ -78,39 +69,4 @@ pub(super) fn command(argv: &[OsString]) -> Command {
     };
     command.args(arguments);
     command
-}
-
-/// Tries out what confines commands on this machine. Takes a few milliseconds; blocks.
-pub fn probe() -> Sandbox {
-    if cfg!(target_os = "macos") {
-        return sandbox::seatbelt::probe();
-    }
-    ask_entrance().unwrap_or_else(|error| Sandbox::none(error.to_string()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the file that starts processes")]
-fn ask_entrance() -> io::Result<Sandbox> {
-    let (mine, other) = UnixStream::pair()?;
-    mine.set_read_timeout(Some(PROBE_WITHIN))?;
-    let mut command = std::process::Command::new(MYSELF);
-    command.arg0(sandbox::ENTRANCE).arg(sandbox::PROBE).env_clear();
-    command.stdin(Stdio::null()).stdout(OwnedFd::from(other)).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    // It holds the other end of the socket, whose closing means that nothing more comes.
-    drop(command);
-    let mut text = vec![0; REPORT_BYTES];
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(sandbox::SHARED))];
-    let mut control = RecvAncillaryBuffer::new(&mut room);
-    let message =
-        recvmsg(&mine, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC);
-    let mut files = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(received) = message {
-            files.extend(received);
-        }
-    }
-    // Its namespaces take a while to go; nobody has to wait for that.
-    std::thread::spawn(move || child.wait());
-    text.truncate(message?.bytes);
-    Ok(Sandbox::told(&String::from_utf8_lossy(&text), files))
 }

@@ -176,7 +176,8 @@ fn stat(pid: i32) -> Option<Stat> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `pid (name) state parent group session … started …`; see proc_pid_stat(5). The name may hold anything, brackets too.
+/// `pid (name) state parent group session … started …`; see
+/// `proc_pid_stat(5)`. The name may hold anything, brackets too.
 fn parse(pid: i32, line: &str) -> Option<Stat> {
     let (_, fields) = line.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();

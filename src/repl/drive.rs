@@ -10,8 +10,7 @@ use super::editor::Line;
 use super::signals::{Signal, Signals};
 use super::{Shell, note};
 use crate::agent::{Answer, Question};
-use crate::policy::offer::Offer;
-use crate::ui::{Handle, question::Ask};
+use crate::ui::Handle;
 
 /// How often to look for what the user should be told of.
 const LOOK: Duration = Duration::from_millis(250);
@@ -77,7 +76,7 @@ pub(super) async fn drive<T>(
             }
             Some(question) = shell.questions.recv(), if open.is_none() => {
                 shell.screen.pause().await;
-                shell.screen.ask(visible(&question)).await;
+                shell.screen.ask(question.ask.clone()).await;
                 shell.editor.ask_answer(prompt(&question));
                 open = Some(question);
             }
@@ -134,34 +133,6 @@ pub async fn unattended<T>(
                 }
             }
             () = screen.broken().cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-        }
-    }
-}
-
-fn visible(question: &Question) -> Ask {
-    Ask {
-        tool: question.tool.clone(),
-        subject: question.subject.clone(),
-        diff: question.diff.clone(),
-        cwd: question.cwd.clone(),
-        reason: question.reason.clone(),
-        model_says: question.model_says.clone(),
-        always: question.always.as_ref().map(always).unwrap_or_default(),
-    }
-}
-
-/// What "always" would do, so that nobody has to guess.
-fn always(offer: &Offer) -> Vec<String> {
-    match offer {
-        Offer::Keep(rules) => {
-            rules.iter().map(|rule| format!("always allows, in every session: {rule}")).collect()
-        }
-        Offer::Session(rules) => {
-            let line = |rule| format!("always allows, in this session only: {rule}");
-            rules.iter().map(line).collect()
-        }
-        Offer::Leave(_) => {
-            vec!["always lets exactly this command leave the sandbox, in this session only".into()]
         }
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! With [`Means::Landlock`] there is only the command. Nothing here runs beside another thread.
 
+pub(super) mod attempt;
 mod command;
 mod filter;
 mod init;
@@ -22,15 +23,12 @@ mod sys;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, IoSlice, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-
-use super::{FAULT, Means, PROBE, SHARED};
+use super::{FAULT, Means};
 
 /// The exit code when the box could not be built. What counts is the report.
 const NOT_BUILT: u8 = 125;
@@ -55,10 +53,6 @@ struct Order {
 /// Runs the command of these arguments (the program's name not among them) in the box. Comes back
 /// only with an exit code.
 pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
-    let mut arguments = arguments.peekable();
-    if arguments.peek().is_some_and(|first| first == PROBE) {
-        return probe();
-    }
     let Some(order) = Order::read(arguments) else { return NOT_BUILT };
     match enter(&order) {
         Ok(code) => code,
@@ -124,59 +118,6 @@ fn make_private(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Sends what works here, in the form of [`super::Sandbox::told`].
-fn probe() -> u8 {
-    let sent = match (try_namespaces(), rules::missing()) {
-        (Ok(()), _) => Ok(()),
-        (Err(why), Some(missing)) => {
-            let why = format!("namespaces are not allowed here ({why})");
-            let lines = [Means::Landlock.name().to_owned(), why].into_iter().chain(missing);
-            answer(&lines.collect::<Vec<_>>(), &[])
-        }
-        (Err(why), None) => answer(&[format!("{why}, and there is no Landlock")], &[]),
-    };
-    u8::from(sent.is_err())
-}
-
-/// In a process of its own, for it cannot be taken back. If it works that process answers.
-fn try_namespaces() -> Result<(), Fault> {
-    let (reader, mut writer) = io::pipe().map_err(failed("make a pipe"))?;
-    let child = sys::fork().map_err(failed("start a process"))?;
-    let Some(child) = child else {
-        if let Err(fault) = make_and_answer() {
-            let _ = writer.write_all(fault.as_bytes());
-        }
-        sys::exit(0);
-    };
-    drop(writer);
-    let fault = io::read_to_string(reader).unwrap_or_default();
-    let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
-    if fault.is_empty() { Ok(()) } else { Err(fault) }
-}
-
-fn make_and_answer() -> Result<(), Fault> {
-    let shared = namespaces::make()?;
-    namespaces::enter()?;
-    mounts::try_out()?;
-    let missing = init::try_out()?;
-    let lines = std::iter::once(Means::Namespaces.name().to_owned()).chain(missing);
-    answer(&lines.collect::<Vec<_>>(), &shared)
-}
-
-/// To the program that asks, through the socket that it has made the standard output.
-fn answer(lines: &[String], files: &[OwnedFd]) -> Result<(), Fault> {
-    let text = lines.join("\n");
-    let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SHARED))];
-    let mut control = SendAncillaryBuffer::new(&mut room);
-    if !files.is_empty() {
-        control.push(SendAncillaryMessage::ScmRights(&files));
-    }
-    let text = [IoSlice::new(text.as_bytes())];
-    let sent = sendmsg(rustix::stdio::stdout(), &text, &mut control, SendFlags::empty());
-    sent.map(|_| ()).map_err(failed("answer"))
 }
 
 /// For `map_err`: what could not be done, and why.

@@ -9,7 +9,7 @@
 //! On Linux that is done by user, mount, network and process namespaces and a system call filter
 //! ([`enter`]); where those are not allowed, by Landlock and a stricter filter; on macOS by
 //! `sandbox-exec` ([`seatbelt`], untested). How much of the promise holds is found out by trying
-//! ([`Sandbox::probe`]), before the first command, and is never weaker than it says: if the box
+//! ([`Attempt`]), before the first command, and is never weaker than it says: if the box
 //! cannot be built the command does not start.
 //!
 //! To enter it, [`crate::process`] starts this very program under another name ([`ENTRANCE`]), which
@@ -37,11 +37,8 @@ use inner::Repositories;
 /// The name under which this program is started to enter the box.
 pub const ENTRANCE: &str = "xsh-sandbox";
 
-/// Namespaces that commands share, at most.
+/// Namespaces that commands share.
 pub const SHARED: usize = 2;
-
-/// Asks the entrance for nothing but the answer whether it would work.
-pub const PROBE: &str = "--probe";
 
 /// How the line of a report begins that says why the box could not be built.
 pub const FAULT: &str = "error: ";
@@ -61,6 +58,31 @@ pub fn enter(arguments: impl Iterator<Item = OsString>) -> u8 {
     {
         drop(arguments);
         125
+    }
+}
+
+/// An attempt to build a box, which tells how much of the promise holds here. It goes on beside what
+/// this program does until its outcome is asked for.
+pub struct Attempt {
+    #[cfg(target_os = "linux")]
+    started: Result<enter::attempt::Attempt, String>,
+}
+
+impl Attempt {
+    /// Starts it, which takes a fraction of a millisecond. Only a process of one thread can.
+    pub fn start() -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            started: enter::attempt::Attempt::start(),
+        }
+    }
+
+    /// Waits for the outcome: a few milliseconds after the start.
+    pub fn outcome(self) -> Sandbox {
+        #[cfg(target_os = "linux")]
+        return self.started.map_or_else(Sandbox::none, enter::attempt::Attempt::outcome);
+        #[cfg(not(target_os = "linux"))]
+        seatbelt::probe()
     }
 }
 

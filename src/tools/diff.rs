@@ -4,7 +4,8 @@
 //! still too long to compare line by line it is told as one block. Line endings are not shown; the
 //! tools state them.
 
-use similar::{Algorithm, DiffOp};
+use similar::DiffOp;
+use similar::algorithms::{Capture, Compact, Replace, myers};
 
 use super::text;
 
@@ -48,7 +49,7 @@ struct Middle<'a> {
 pub fn between(old: &[u8], new: &[u8], max_lines: usize) -> Diff {
     let Middle { old, new, skipped } = middle(old, new);
     let ops = if old.len() + new.len() <= COMPARE_LIMIT {
-        similar::capture_diff_slices(Algorithm::Myers, &old, &new)
+        line_by_line(&old, &new)
     } else {
         vec![DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() }]
     };
@@ -68,6 +69,12 @@ pub fn between(old: &[u8], new: &[u8], max_lines: usize) -> Diff {
     }
     diff.text = lines.join("\n");
     diff
+}
+
+fn line_by_line(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
+    let mut found = Compact::new(Replace::new(Capture::new()), old, new);
+    let Ok(()) = myers::diff(&mut found, old, 0..old.len(), new, 0..new.len());
+    found.into_inner().into_inner().into_ops()
 }
 
 impl Diff {

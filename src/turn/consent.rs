@@ -13,7 +13,7 @@ use crate::policy::{self, Action, Decision, Kind, Mode, Strength, Why};
 use crate::session::log::LogError;
 use crate::tools::registry::Prepared;
 use crate::tools::{Effect, Outcome};
-use crate::update::{ToolShown, Update};
+use crate::update::{Ask, ToolShown, Update};
 
 /// What was decided, with its reason.
 struct Verdict {
@@ -152,15 +152,31 @@ fn question(agent: &Agent, open: &Open<'_>, answer: oneshot::Sender<Answer>) -> 
             reason.push_str("; it can do whatever you can");
         }
     }
-    Question {
+    let ask = Ask {
         tool,
         subject,
         diff: prepared.preview.clone(),
         cwd: agent.workspace.root.display().to_string(),
         reason,
         model_says,
-        always: always.clone(),
-        answer,
+        always: always.as_ref().map(meaning).unwrap_or_default(),
+    };
+    Question { ask, always: always.clone(), answer }
+}
+
+/// What "always" would do, so that nobody has to guess.
+fn meaning(offer: &Offer) -> Vec<String> {
+    match offer {
+        Offer::Keep(rules) => {
+            rules.iter().map(|rule| format!("always allows, in every session: {rule}")).collect()
+        }
+        Offer::Session(rules) => {
+            let line = |rule| format!("always allows, in this session only: {rule}");
+            rules.iter().map(line).collect()
+        }
+        Offer::Leave(_) => {
+            vec!["always lets exactly this command leave the sandbox, in this session only".into()]
+        }
     }
 }
 

@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::update::Update;
+use crate::update::{Ask, Update};
 
 /// Shortest time between two writes: what arrives meanwhile is written together.
 const FRAME: Duration = Duration::from_millis(16);
@@ -49,7 +49,7 @@ pub trait Screen: Send {
     /// Takes in an error of the program around the core.
     fn error(&mut self, error: &Error);
     /// Shows what the user is asked to allow.
-    fn ask(&mut self, _ask: &question::Ask) {}
+    fn ask(&mut self, _ask: &Ask) {}
     /// Draws the parts that move with time. True while there are any.
     fn tick(&mut self, _now: Instant) -> bool {
         false
@@ -66,7 +66,7 @@ enum Control {
     Pause(oneshot::Sender<()>),
     Resume,
     Error(Error),
-    Ask(question::Ask, oneshot::Sender<()>),
+    Ask(Ask, oneshot::Sender<()>),
     Close,
 }
 
@@ -125,7 +125,7 @@ impl Handle {
 
     /// Shows what the user is asked to allow, after everything sent so far, and waits until it is
     /// on screen: nobody may answer what cannot be seen yet.
-    pub async fn ask(&self, ask: question::Ask) {
+    pub async fn ask(&self, ask: Ask) {
         self.wait_for(|done| Control::Ask(ask, done)).await;
     }
 

@@ -3,25 +3,7 @@
 use super::diff;
 use super::sanitize;
 use super::style::Style;
-
-/// The visible part of a question.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ask {
-    /// The tool.
-    pub tool: String,
-    /// The path, or the whole command.
-    pub subject: String,
-    /// What would change in a file: a unified diff, or the content of a new file.
-    pub diff: Option<String>,
-    /// The working directory of a command.
-    pub cwd: String,
-    /// Why it is asked.
-    pub reason: String,
-    /// Why the model wants it, in its own words.
-    pub model_says: Option<String>,
-    /// What "always" would mean, a line each; empty where that is no answer.
-    pub always: Vec<String>,
-}
+use crate::update::Ask;
 
 /// Lines of a command from which its size and beginning are said again below it.
 const TALL: usize = 10;

@@ -15,7 +15,7 @@ use super::style::{Palette, Style, fit, width};
 use super::{Screen, diff, figures, question, write_out};
 use crate::error::Error;
 use crate::event::{CompactionKind, Ending, ToolResult};
-use crate::update::{SessionOpened, ToolShown, TurnSummary, Update};
+use crate::update::{Ask, SessionOpened, ToolShown, TurnSummary, Update};
 
 /// Lines of a diff after an edit.
 const DIFF_HEIGHT: usize = 20;
@@ -374,7 +374,7 @@ impl<W: Write + Send> Screen for Terminal<W> {
         self.failure(error);
     }
 
-    fn ask(&mut self, ask: &question::Ask) {
+    fn ask(&mut self, ask: &Ask) {
         self.begin(Block::Event);
         self.end_line();
         let frame = self.frame(ASK_HEIGHT);

@@ -3,9 +3,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio::time::Instant;
 
-use super::question::Ask;
 use super::{Screen, start};
 use crate::error::Error;
+use crate::update::Ask;
 use crate::update::Update;
 
 /// Notes each write and what it held.

@@ -47,6 +47,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("client::textcalls", 1),
     ("client::think", 1),
     ("prompt", 1),
+    ("suggest", 1),
     ("tools::arguments", 1),
     ("tools::lenient", 1),
     ("tools::matching", 1),

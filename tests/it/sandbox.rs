@@ -7,6 +7,7 @@ mod corpus;
 mod repositories;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde_json::json;
@@ -157,6 +158,37 @@ fn what_turns_up_protected_is_moved_aside_and_kept() {
         env.sessions().pop().expect("a session").with_extension("files").join("moved-aside");
     assert_eq!(fs::read_to_string(aside.join("1-.mcp.json")).expect("kept"), "{}\n");
     assert_eq!(fs::read_to_string(aside.join("1-.claude/n")).expect("kept"), "x\n");
+}
+
+#[test]
+fn no_program_that_runs_as_its_owner_is_left_behind() {
+    let script = r"
+import ctypes, os, struct, sys
+def attempt(n, what):
+    try: what()
+    except OSError as error: print(n, error.strerror)
+def close(fd): os.close(fd)
+attempt(1, lambda: os.chmod('made', 0o4755))
+attempt(2, lambda: os.fchmod(os.open('made', os.O_RDONLY), 0o6755))
+attempt(3, lambda: close(os.open('b', os.O_CREAT | os.O_WRONLY, 0o4755)))
+attempt(4, lambda: os.mknod('c', 0o104755))
+attempt(5, lambda: os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755))
+libc = ctypes.CDLL(None, use_errno=True)
+how = struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o4755, 0)
+print(6, libc.syscall(437, -100, b'd', how, len(how)), os.strerror(ctypes.get_errno()))
+print(7, libc.syscall(452, -100, b'made', 0o4755, 0), os.strerror(ctypes.get_errno()))
+";
+    let rest = "install -m 4755 made e; cp made f; chmod u+s f; chmod 755 made; mkdir -m 2775 shared; \
+                ls -l | cut -c1-10";
+    let command = format!("umask 0; touch made; python3 -c \"{script}\"; {rest}");
+    for (args, confined) in [(&[][..], true), (&["--permission-mode", "full"], false)] {
+        let (env, request) = run(elsewhere(), &[("c1", json!({ "command": command }))], args);
+        assert_says(request.result("c1"), &["-rwxr-xr-x", "drwxrws", "exit code 0"]);
+        let entries = fs::read_dir(env.workspace()).expect("a workspace").flatten();
+        let modes = entries.map(|entry| entry.metadata().expect("metadata").mode());
+        let left = modes.filter(|mode| mode & 0o4000 != 0).count();
+        assert_eq!(left == 0, confined, "{left} left: {}", request.result("c1"));
+    }
 }
 
 #[test]

@@ -7,11 +7,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::{MAX_ENTRIES, Workspace};
+use crate::suggest;
 
 /// Suggestions at most.
 const MAX_NAMES: usize = 3;
-/// How alike two names must be, from 0 to 1.
-const CUTOFF: f32 = 0.65;
 
 /// Existing paths that `given`, which leads to the missing `real`, may have meant, each quoted.
 pub(super) fn names(workspace: &Workspace, given: &str, real: &Path) -> Vec<String> {
@@ -73,7 +72,7 @@ fn like(folder: &Path, name: &str) -> Vec<String> {
         .collect();
     names.sort();
     let lower: Vec<&str> = names.iter().map(|(lower, _)| lower.as_str()).collect();
-    let close = similar::get_close_matches(name.to_lowercase().as_str(), &lower, MAX_NAMES, CUTOFF);
+    let close = suggest::names(&name.to_lowercase(), &lower, MAX_NAMES);
     let original = |lower: &&str| names.iter().find(|(l, _)| l == lower).map(|(_, n)| n.clone());
     close.iter().filter_map(original).collect()
 }

@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use crate::suggest;
 use crate::tools::paths::Resolved;
 
 /// Names looked at in a folder.
 const MAX_NAMES: usize = 2_000;
 /// Names suggested.
 const SUGGESTIONS: usize = 3;
-/// How alike a name must be to be suggested, from 0 to 1.
-const LIKENESS: f32 = 0.6;
 
 /// Says that a path does not exist, how far it does, and which names there come near.
 pub(in crate::tools) fn missing(path: &Resolved) -> String {
@@ -32,6 +31,6 @@ fn near(folder: &Path, wanted: &str) -> Vec<String> {
     let names = entries.flatten().take(MAX_NAMES).map(|entry| entry.file_name());
     let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let near = similar::get_close_matches(wanted, &names, SUGGESTIONS, LIKENESS);
+    let near = suggest::names(wanted, &names, SUGGESTIONS);
     near.into_iter().map(|name| format!("`{}`", name.escape_debug())).collect()
 }

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use super::{Terminal, TerminalOptions};
 use crate::error::Error;
 use crate::event::Ending;
-use crate::ui::{Screen, question, script, style};
-use crate::update::Update;
+use crate::ui::{Screen, script, style};
+use crate::update::{Ask, Update};
 
 fn screen(width: usize, color: bool, interactive: bool) -> Terminal<Vec<u8>> {
     let width = Box::new(move || width);
@@ -177,11 +177,11 @@ fn endings_errors_and_questions() {
     screen.show(&Update::TurnFinished(cancelled));
     screen.show(&Update::TurnFinished(failed));
     screen.error(&Error::failed("cannot resume", "no session").help("xsh sessions lists them"));
-    screen.ask(&question::Ask {
+    screen.ask(&Ask {
         tool: "shell".into(),
         subject: "make\nmake install".into(),
         cwd: "/work".into(),
-        ..question::Ask::default()
+        ..Ask::default()
     });
     insta::assert_snapshot!(shown(screen, &[]), @r"
     interrupted: the shell command was stopped
