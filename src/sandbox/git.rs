@@ -105,7 +105,7 @@ pub fn index(bytes: &[u8], hash: usize) -> Option<Index> {
             _ => {}
         }
     }
-    found.base = extensions(&mut rest, hash, &starts)?;
+    extensions(&mut rest, hash, &starts, &mut found.base)?;
     Some(found)
 }
 
@@ -146,10 +146,15 @@ fn below(name: &[u8]) -> Option<PathBuf> {
     plain.then(|| path.to_owned())
 }
 
-/// Reads what follows the entries; gives the other index if one is named. Large indexes say where to
+/// Reads what follows the entries, and of it which other index is named. Large indexes say where to
 /// begin reading them in several places at once, which has to fit what was read.
-fn extensions(rest: &mut Rest<'_>, hash: usize, starts: &[usize]) -> Option<Option<String>> {
-    let (entries_end, mut base) = (rest.at(), None);
+fn extensions(
+    rest: &mut Rest<'_>,
+    hash: usize,
+    starts: &[usize],
+    base: &mut Option<String>,
+) -> Option<()> {
+    let entries_end = rest.at();
     while rest.bytes.len() > hash {
         let kind = rest.take(4)?;
         let size = rest.number()?;
@@ -165,13 +170,14 @@ fn extensions(rest: &mut Rest<'_>, hash: usize, starts: &[usize]) -> Option<Opti
             }
             b"link" => {
                 let name = content.take(hash)?;
-                let hex = name.iter().map(|byte| format!("{byte:02x}")).collect();
-                base = name.iter().any(|byte| *byte != 0).then_some(hex);
+                let hex = name.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+                let hex = hex.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
+                *base = name.iter().any(|byte| *byte != 0).then_some(hex);
             }
             _ => {}
         }
     }
-    (rest.bytes.len() == hash).then_some(base)
+    (rest.bytes.len() == hash).then_some(())
 }
 
 /// A line of a file of settings.

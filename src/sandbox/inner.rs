@@ -138,14 +138,17 @@ pub fn look(roots: &[PathBuf], before: &[Repository]) -> Found {
     let mut looked = 0;
     while let Some(folder) = queue.pop_front() {
         looked += 1;
-        let Some(listed) = Listed::of(&folder, until)
-            .filter(|_| looked <= FOLDERS && found.repositories.len() < MOST)
-        else {
+        let listed = Listed::of(&folder, until).filter(|_| looked <= FOLDERS);
+        let Some(listed) = listed else {
             found.cut = true;
             break;
         };
         let known = || found.repositories.iter().any(|repository| repository.folder == folder);
         if (listed.git || listed.bare) && !known() {
+            if found.repositories.len() == MOST {
+                found.cut = true;
+                break;
+            }
             found.add(&folder, listed.bare && !listed.git, roots);
         }
         if !listed.bare {

@@ -101,3 +101,15 @@ fn later_looks_find_what_is_new() {
     assert!(repositories.protect(&root.join("b/.git/hooks/x")));
     assert!(!repositories.protect(&root.join("b/.git/index")));
 }
+
+#[test]
+fn that_there_are_too_many_is_known() {
+    let most: Vec<_> = (0..MOST).map(|number| format!("{number}/.git/HEAD")).collect();
+    let most: Vec<_> = most.iter().map(|name| (name.as_str(), "")).collect();
+    let (_folder, root) = tree(&most);
+    let roots = [root.clone()];
+    assert!(!look(&roots, &[]).cut);
+    fs::create_dir_all(root.join("more/.git")).unwrap();
+    let found = look(&roots, &[]);
+    assert_eq!((found.cut, found.repositories.len()), (true, MOST));
+}
