@@ -34,8 +34,10 @@ const MOST: usize = 200;
 /// How long it may take: a file system may be slow.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// Folders that build tools fill with clones and throw away; nobody works in those.
-const PASSING: [&str; 6] = ["node_modules", "target", "_deps", ".venv", ".terraform", ".build"];
+/// Folders that are not searched: what build tools fill with clones and throw away, where nobody works;
+/// and what is protected as a whole and holds many files.
+const SKIPPED: [&str; 7] =
+    [".xsh", "node_modules", "target", "_deps", ".venv", ".terraform", ".build"];
 
 /// How deep submodules lie in each other at most, in folders of `.git`.
 const INNER_DEPTH: usize = 6;
@@ -177,7 +179,7 @@ impl Listed {
                 git = true;
             } else if name == BARE {
                 head = true;
-            } else if is_folder && !PASSING.iter().any(|passing| name == *passing) {
+            } else if is_folder && !SKIPPED.iter().any(|skipped| name == *skipped) {
                 folders.push(name);
             }
             if Instant::now() > until {
