@@ -1,5 +1,7 @@
 //! The claim: the sandbox adds less than 5 ms to a command.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use super::support::{Exchange, Place, Server, call, line, text, times};
@@ -25,6 +27,7 @@ fn times_of(mode: &str) -> Vec<Duration> {
         step => call(step, "shell", &serde_json::json!({ "command": format!("true {step}") })),
     });
     let place = Place::new(&server.base_url);
+    make_repositories(&place.workspace());
     let ended = place.xsh(&["--permission-mode", mode, "-p", "go"]).status().unwrap();
     assert!(ended.success());
     let exchanges = server.exchanges();
@@ -34,6 +37,18 @@ fn times_of(mode: &str) -> Vec<Duration> {
         after.asked.duration_since(before.answered)
     };
     exchanges.windows(2).skip(WARM_UP).map(gap).collect()
+}
+
+/// What there is to protect in a usual workspace: its repository, one in a subfolder, an editor's folder.
+fn make_repositories(workspace: &Path) {
+    for git in [".git", "vendor/lib/.git"] {
+        for folder in ["hooks", "objects", "refs"] {
+            fs::create_dir_all(workspace.join(git).join(folder)).unwrap();
+        }
+        fs::write(workspace.join(git).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(workspace.join(git).join("config"), "[core]\n\tbare = false\n").unwrap();
+    }
+    fs::create_dir(workspace.join(".vscode")).unwrap();
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
