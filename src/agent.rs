@@ -397,9 +397,9 @@ impl Agent {
         self.options.sandbox.around(self.roots(), self.temporary_folder(), &self.repositories)
     }
 
-    /// Looks for what the box has to protect, while the model thinks.
+    /// Looks for what has to be protected of repositories, while the model thinks.
     pub(crate) fn look_for_repositories(&self) {
-        if self.options.mode != Mode::Full && self.options.sandbox.means.is_some() {
+        if self.options.mode != Mode::Full {
             self.repositories.begin(self.roots());
         }
     }

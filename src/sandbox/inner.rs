@@ -112,9 +112,9 @@ impl Repositories {
         Arc::clone(&latest.found)
     }
 
-    /// Whether what lies at a path belongs to what is protected, as far as it has been looked.
-    pub fn protect(&self, path: &Path) -> bool {
-        let found = Arc::clone(&lock(&self.found).found);
+    /// Whether what lies at a path is protected in a repository; may block like [`Repositories::found`].
+    pub fn protect(&self, path: &Path, roots: &[PathBuf]) -> bool {
+        let found = self.found(roots);
         let mut files = found.protected.iter().filter(|file| !file.ends_with(GIT));
         files.any(|file| path.starts_with(file))
     }

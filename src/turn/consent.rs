@@ -82,14 +82,16 @@ pub(super) async fn allow(
 /// nobody is asked about it; a tool that only looks says itself what is wrong.
 fn target(agent: &Agent, prepared: &Prepared) -> Result<Option<Target>, Outcome> {
     let workspace = &agent.workspace;
-    let place = |given: &str| {
-        let found = workspace.locate(given)?;
-        let obeyed = agent.repositories.protect(&found.real);
-        Ok::<_, String>(Some(Target { obeyed, ..Target::new(&found.real, &agent.roots()) }))
-    };
+    let roots = agent.roots();
+    let place = |given: &str| Ok::<_, String>(Target::new(&workspace.locate(given)?.real, &roots));
     match (&prepared.effect, &prepared.path) {
-        (Effect::Write(path), _) => place(path).map_err(Outcome::error),
-        (Effect::Read, Some(path)) => Ok(place(path).unwrap_or_default()),
+        (Effect::Write(path), _) => {
+            let mut target = place(path).map_err(Outcome::error)?;
+            target.obeyed = agent.options.mode != Mode::Full
+                && agent.repositories.protect(&target.real, &roots);
+            Ok(Some(target))
+        }
+        (Effect::Read, Some(path)) => Ok(place(path).ok()),
         (Effect::Read | Effect::Exec { .. } | Effect::Stop, _) => Ok(None),
     }
 }

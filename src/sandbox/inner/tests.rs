@@ -98,8 +98,8 @@ fn later_looks_find_what_is_new() {
     assert_eq!(repositories.found(&roots).repositories.len(), 1);
     repositories.forget();
     assert_eq!(repositories.found(&roots).repositories.len(), 2);
-    assert!(repositories.protect(&root.join("b/.git/hooks/x")));
-    assert!(!repositories.protect(&root.join("b/.git/index")));
+    assert!(repositories.protect(&root.join("b/.git/hooks/x"), &roots));
+    assert!(!repositories.protect(&root.join("b/.git/index"), &roots));
 }
 
 #[test]
