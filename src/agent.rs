@@ -234,6 +234,16 @@ impl Agent {
         (self.session.header.id.clone(), self.session.path())
     }
 
+    /// The workspace.
+    pub fn root(&self) -> &Path {
+        &self.workspace.root
+    }
+
+    /// What must never be stored or shown.
+    pub fn masks(&self) -> &Masks {
+        &self.options.masks
+    }
+
     /// `/new`: closes this session and begins another.
     pub fn new_session(&mut self) -> Result<(), Error> {
         self.settle()?;

@@ -186,7 +186,7 @@ pub struct OutputArgs {
 /// What is done instead of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// List and show sessions
+    /// List, search, show and export sessions
     Sessions {
         /// Those of all folders, not only of this one
         #[arg(long, global = true)]
@@ -233,6 +233,15 @@ pub enum SessionsAction {
         #[arg(value_name = "ID|PATH")]
         id: String,
     },
+    /// Print one session as a document, to keep or to give away
+    Export {
+        /// An id, the beginning of one, or a file
+        #[arg(value_name = "ID|PATH")]
+        id: String,
+        /// The kind of document
+        #[arg(long, value_enum, default_value_t)]
+        format: ExportFormat,
+    },
 }
 
 /// What `xsh tools` does; without one it lists.
@@ -253,6 +262,18 @@ pub enum ToolsAction {
 
 /// The names of `tools::custom::examples`.
 const EXAMPLE_NAMES: [&str; 3] = ["calculator", "clock", "text_stats"];
+
+/// The kind of document that a session is exported as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Markdown.
+    #[default]
+    Md,
+    /// One page that loads nothing and runs nothing.
+    Html,
+    /// The log as one array.
+    Json,
+}
 
 /// The form of a headless answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,6 @@
 //! What a command line leads to: a plain command, one headless turn, the demo, or the REPL.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::cli::{Args, Command, OutputFormat, Prompt, SessionsAction, ToolsAction};
 use crate::client::discover;
-use crate::commands::{doctor, generate, models, sessions, tools};
+use crate::commands::export::Export;
+use crate::commands::{conversation, doctor, generate, models, sessions, tools};
 use crate::config::file::History;
 use crate::config::project::Trust;
 use crate::config::{Config, instructions, load};
@@ -82,9 +83,18 @@ fn with_sandbox<F: Future<Output = Result<Exit, Error>>>(
 fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
     match command {
         Command::Sessions { all, action } => {
-            let store = start::prepare(args, None)?.store;
+            let Start { store, config, .. } = start::prepare(args, None)?;
             let text = match action {
-                Some(SessionsAction::Show { id }) => sessions::show(&store.find(Some(id), None)?)?,
+                Some(SessionsAction::Show { id }) => {
+                    conversation::show(&store.find(Some(id), None)?)?
+                }
+                Some(SessionsAction::Export { id, format }) => {
+                    let export = Export { format: *format, masks: config.masks };
+                    let path = store.find(Some(id), None)?;
+                    let mut stdout = BufWriter::new(io::stdout().lock());
+                    let done = export.write(&path, &CancellationToken::new(), &mut stdout)?;
+                    return out::written(done).map(|()| Exit::Done);
+                }
                 Some(SessionsAction::Search { words }) => {
                     let (words, stop) = (words.join(" "), CancellationToken::new());
                     sessions::search(&store, *all, &words, sessions::MOST, &stop)

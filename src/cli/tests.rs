@@ -68,7 +68,9 @@ fn where_the_prompt_comes_from() {
 #[test]
 fn commands_with_flags_before_and_after() {
     let sessions = |all, action| Command::Sessions { all, action };
-    let show = SessionsAction::Show { id: "abc".to_owned() };
+    let id = || "abc".to_owned();
+    let show = SessionsAction::Show { id: id() };
+    let export = |format| sessions(false, Some(SessionsAction::Export { id: id(), format }));
     let cases: &[(&[&str], Command)] = &[
         (&["doctor"], Command::Doctor),
         (&["-m", "x", "doctor"], Command::Doctor),
@@ -80,6 +82,8 @@ fn commands_with_flags_before_and_after() {
         (&["sessions", "--all"], sessions(true, None)),
         (&["sessions", "list", "--all"], sessions(true, Some(SessionsAction::List))),
         (&["sessions", "show", "abc"], sessions(false, Some(show))),
+        (&["sessions", "export", "abc"], export(ExportFormat::Md)),
+        (&["sessions", "export", "abc", "--format", "json"], export(ExportFormat::Json)),
     ];
     for (line, command) in cases {
         assert_eq!(args(line).command.as_ref(), Some(command), "{line:?}");

@@ -1,23 +1,16 @@
-//! `xsh sessions`: the sessions there are, and the conversation of one.
+//! `xsh sessions`: the sessions there are, and those in which something was said.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::models::tokens;
-use crate::error::Error;
-use crate::event::{Author, Compaction, Event, Record, TurnFinished};
 use crate::session::origin::Origin;
 use crate::session::search::Query;
 use crate::session::store::{Listed, Listing, Store};
-use crate::session::{log, resume};
 use crate::ui::{figures::count, sanitize};
 
 /// Sessions in a list at most.
 pub const MOST: usize = 50;
-/// Lines of a tool result in a conversation.
-const RESULT_LINES: usize = 8;
 
 /// The newest sessions, one line each.
 pub fn list(store: &Store, all: bool) -> String {
@@ -81,77 +74,4 @@ pub fn line(session: &Listed) -> String {
     let size = session.size.div_ceil(1024);
     let mark = if session.origin == Origin::Foreign { "  [not written here]" } else { "" };
     format!("{}  {:>6} KB  {title}{mark}", sanitize::line(&session.id), size)
-}
-
-/// The conversation of one session, as text.
-pub fn show(path: &Path) -> Result<String, Error> {
-    let mut text = String::new();
-    let read = log::read(path, &CancellationToken::new(), |record| event(&mut text, &record));
-    let (header, damage, _) = read.map_err(|error| resume::cannot_resume(&error))?;
-    let mut page = format!("session {} · {} · {}\n", header.id, header.created_at, header.cwd);
-    if let Some(warning) = damage.warning() {
-        let _ = writeln!(page, "{warning}");
-    }
-    page.push_str(&text);
-    Ok(page)
-}
-
-fn event(text: &mut String, record: &Record) {
-    // Writing to a string cannot fail.
-    let _ = match &record.event {
-        Event::UserMessage(message) if message.author == Author::User => {
-            writeln!(text, "\n› {}", message.content.trim_end())
-        }
-        Event::UserMessage(message) => writeln!(text, "\n{}", message.content.trim_end()),
-        Event::AssistantMessage(message) => {
-            let reply = &message.reply;
-            let cut = if message.partial { " [interrupted]" } else { "" };
-            let _ = writeln!(text, "\n{}{cut}", reply.content.trim_end());
-            reply
-                .tool_calls
-                .iter()
-                .try_for_each(|call| writeln!(text, "● {} {}", call.name, call.arguments))
-        }
-        Event::ToolResult(result) => {
-            let lines: Vec<&str> = result.content.lines().collect();
-            let shown = lines.iter().take(RESULT_LINES);
-            let _ = shown.clone().try_for_each(|line| writeln!(text, "  │ {line}"));
-            match lines.len().saturating_sub(RESULT_LINES) {
-                0 => Ok(()),
-                more => writeln!(text, "  │ … {more} more lines"),
-            }
-        }
-        Event::Compaction(Compaction { tokens_before, tokens_after, .. }) => {
-            let (before, after) = (tokens(*tokens_before), tokens(*tokens_after));
-            writeln!(text, "\n— compacted: {before} → {after} tokens")
-        }
-        Event::ModelChanged(model) => {
-            let effort = model.effort.as_ref().map(|effort| format!(", effort {effort}"));
-            let effort = effort.unwrap_or_default();
-            writeln!(text, "\n— model: {}/{}{effort}", model.provider, model.model)
-        }
-        Event::TurnFinished(finished) => writeln!(text, "{}", ending(finished)),
-        Event::Rewind(rewind) => {
-            let what = if rewind.conversation { "rewound" } else { "files put back" };
-            writeln!(text, "\n— {what} to before event {}", rewind.to_seq)
-        }
-        Event::SystemPrompt(_)
-        | Event::ToolStarted(_)
-        | Event::Permission(_)
-        | Event::FileChange(_)
-        | Event::RewindFinished(_)
-        | Event::Unknown(_) => Ok(()),
-    };
-}
-
-fn ending(finished: &TurnFinished) -> String {
-    let TurnFinished { ending, steps, usage, detail, .. } = finished;
-    let name = serde_json::to_value(ending).ok();
-    let name = name.as_ref().and_then(serde_json::Value::as_str).unwrap_or("ended");
-    let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-    format!(
-        "— {name}{detail} · {steps} steps · {} in, {} out",
-        tokens(usage.prompt),
-        tokens(usage.completion)
-    )
 }

@@ -3,11 +3,12 @@
 //! A message may well begin with a slash (`/usr/bin/x is broken`); only a first word of the form
 //! `/name` is taken for a command.
 
-use crate::agent::Scope;
 use clap::ValueEnum;
 
+use crate::agent::Scope;
 use crate::error::Error;
 use crate::policy::Mode;
+use crate::suggest;
 
 /// What a slash command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Command {
     Resume(Option<String>),
     /// List the sessions, or those that hold these words.
     Sessions(Option<String>),
+    /// Write the session to a file, this one.
+    Export(Option<String>),
     /// Replace old history by a summary, with this focus.
     Compact(Option<String>),
     /// Show what fills the context window.
@@ -73,6 +76,7 @@ pub const TABLE: &[Entry] = &[
     entry("/new", &[], "", "begin a new session", |_| Command::New),
     entry("/resume", &[], "[ID]", "go on with another session", Command::Resume),
     entry("/sessions", &[], "[WORDS]", "list the sessions, or search them", Command::Sessions),
+    entry("/export", &[], "[FILE]", "write the session to a file", Command::Export),
     entry("/compact", &[], "[FOCUS]", "replace old messages by a summary", Command::Compact),
     entry("/context", &[], "", "show what fills the context window", |_| Command::Context),
     entry("/model", &[], "[NAME|NUMBER]", "list the models, or switch", Command::Model),
@@ -113,35 +117,13 @@ pub fn parse(line: &str) -> Result<Command, String> {
 }
 
 fn unknown(word: &str) -> String {
-    let names = TABLE.iter().flat_map(|e| e.aliases.iter().copied().chain([e.name]));
-    let near = names
-        .map(|name| (if name.starts_with(word) { 1 } else { distance(word, name) }, name))
-        .min()
-        .filter(|(distance, _)| *distance <= 2);
-    match near {
-        Some((_, name)) => format!("there is no {word}; did you mean {name}?"),
+    let names: Vec<&str> =
+        TABLE.iter().flat_map(|e| e.aliases.iter().copied().chain([e.name])).collect();
+    let begun = names.iter().copied().find(|name| name.starts_with(word));
+    match begun.or_else(|| suggest::names(word, &names, 1).first().copied()) {
+        Some(name) => format!("there is no {word}; did you mean {name}?"),
         None => format!("there is no {word}; /help lists the commands"),
     }
-}
-
-/// Insertions, deletions and replacements between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut left = i + 1;
-        let mut diagonal = i;
-        for (cb, cell) in b.iter().zip(row.iter_mut().skip(1)) {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = *cell;
-            left = replaced.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// A message's number, as `/rewind` lists them.

@@ -7,6 +7,7 @@ pub mod commands;
 mod complete;
 pub mod drive;
 pub mod editor;
+mod export;
 mod keys;
 pub mod lists;
 mod model;
@@ -157,6 +158,11 @@ async fn message(
             let work = sessions::look(shell.store.clone(), agent.session().0, words, &cancel);
             driven(drive(shell, &cancel, work).await, shell, |shell, said| note(shell, &said))
         }
+        Ok(Command::Export(file)) => {
+            let cancel = CancellationToken::new();
+            let work = export::export(agent, file, &cancel);
+            driven(drive(shell, &cancel, work).await, shell, |shell, said| note(shell, &said))
+        }
         Ok(Command::Model(name)) => {
             let done = match name {
                 Some(name) => model::switch(agent, desk, shell, &name).await,
@@ -221,6 +227,7 @@ fn execute(agent: &mut Agent, command: &Command) -> Result<String, Error> {
         Command::Fork(None) => agent.fork(None),
         Command::Fork(Some(to)) => agent.fork(Some(commands::number(to)?)),
         Command::Compact(_)
+        | Command::Export(_)
         | Command::Model(_)
         | Command::Resume(_)
         | Command::Sessions(_)

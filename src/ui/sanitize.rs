@@ -164,6 +164,11 @@ fn kind(c: char) -> Kind {
     }
 }
 
+/// True for a character that is text and nothing else, tabs among them.
+pub fn is_plain(c: char) -> bool {
+    matches!(kind(c), Kind::Text)
+}
+
 fn name(c: char) -> String {
     format!("<U+{:04X}>", u32::from(c))
 }

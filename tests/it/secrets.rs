@@ -166,10 +166,17 @@ fn a_headless_run_leaves_none_anywhere() {
     assert_says(&failed.stdout, &["XSH_API_KEY masked"]);
     said.stdout += &(said.stderr.clone() + &failed.stdout + &failed.stderr);
     let id = env.log().id().to_owned();
-    for args in
-        [&["sessions"][..], &["sessions", "show", &id], &["sessions", "search", "key"], &["doctor"]]
-    {
-        let output = env.run(args);
+    let export = |format| ["sessions", "export", &*id, "--format", format];
+    for args in [
+        &["sessions"][..],
+        &["sessions", "show", &id],
+        &["sessions", "search", "key"],
+        &export("md"),
+        &export("html"),
+        &export("json"),
+        &["doctor"],
+    ] {
+        let output = env.run(args).expect_code(0);
         said.stdout += &(output.stdout + &output.stderr);
     }
     assert_eq!(found(&said.stdout, count), Vec::<usize>::new(), "{}", said.stdout);
@@ -189,7 +196,7 @@ fn a_session_at_the_keyboard_leaves_none_anywhere() {
     pty.line("tell me what you find");
     pty.wait_for("Your key is [XSH_API_KEY masked].");
     pty.settle();
-    for line in ["/context", "/tools", "/sessions", "/sessions key", "/model", "on"] {
+    for line in ["/context", "/tools", "/sessions", "/sessions key", "/export", "/model", "on"] {
         pty.line(line);
         pty.settle();
     }
@@ -201,6 +208,21 @@ fn a_session_at_the_keyboard_leaves_none_anywhere() {
     pty.line("/quit");
     drop(pty);
     assert_clean(&env, &provider, count, &files);
+}
+
+/// A key that was no secret when it was said is one by the time that the session is given away.
+#[test]
+fn what_became_a_secret_later_is_masked_in_exports() {
+    let provider = Provider::start([Reply::text(&format!("It is {}.", canary(7)))]);
+    let mut env = Env::new(&provider);
+    let _ = env.ask(&format!("my \"key\" {}", canary(7)));
+    env.set("OPENAI_API_KEY", &canary(7));
+    let id = env.log().id().to_owned();
+    for format in ["md", "html", "json"] {
+        let output = env.run(&["sessions", "export", &id, "--format", format]).expect_code(0);
+        assert_says(&output.stdout, &["It is [OPENAI_API_KEY masked].|OPENAI\\_API\\_KEY"]);
+        assert_silent_on(&output.stdout, &["canary"]);
+    }
 }
 
 fn mode(path: &Path) -> u32 {

@@ -49,13 +49,23 @@ fn one_session_can_be_shown_by_a_prefix_of_its_id() {
 
 #[test]
 fn what_is_shown_is_inert() {
-    let provider = Provider::start([Reply::text("clear \u{1b}[2J the screen")]);
+    let provider = Provider::start([Reply::text("clear \u{1b}[2J the \u{202e}neercs\u{200b}")]);
     let env = Env::new(&provider);
-    let _ = env.ask("escape \u{1b}]0;owned\u{7} codes");
-    for args in [&["sessions"][..], &["sessions", "show", &id(&env, 0)]] {
+    let _ = env.ask("escape \u{1b}]0;owned\u{7} codes\u{200b} \u{9b}5A");
+    let id = id(&env, 0);
+    let export = |format| ["sessions", "export", &*id, "--format", format];
+    for args in [
+        &["sessions"][..],
+        &["sessions", "show", &id],
+        &["sessions", "search", "codes"],
+        &export("md"),
+        &export("html"),
+        &export("json"),
+    ] {
         let output = env.run(args).expect_code(0);
         assert_says(&output.stdout, &["codes"]);
-        assert_silent_on(&output.stdout, &["\u{1b}[2J", "\u{1b}]0;", "\u{7}"]);
+        let raw = ["\u{1b}", "\u{7}", "\u{9b}", "\u{202e}", "\u{200b}"];
+        assert_silent_on(&output.stdout, &raw);
     }
 }
 
@@ -189,4 +199,66 @@ fn a_start_looks_at_no_other_session() {
     let listed = opened(&folder, || drop(env.run(&["sessions"]).stdout));
     let read = listed.iter().filter(|name| name.starts_with("2026")).count();
     assert!(listed.contains("") && (1..=60).contains(&read), "{read}: {listed:?}");
+}
+
+#[test]
+fn a_session_becomes_a_document() {
+    let (_provider, env) = two_sessions();
+    let id = id(&env, 0);
+    for (format, has) in [
+        (&[][..], "# Session"),
+        (&["--format", "md"], "\n> fix the parser\n"),
+        (&["--format", "html"], "<!doctype html>"),
+        (&["--format", "json"], "\"type\":\"tool_started\""),
+    ] {
+        let output = env.run(&[&["sessions", "export", &id], format].concat()).expect_code(0);
+        assert_says(&output.stdout, &[has, &id, "from the tool", "The parser is fixed."]);
+        assert_silent_on(&output.stdout, &["\"mark\""]);
+    }
+    let json = env.run(&["sessions", "export", &id, "--format", "json"]).stdout;
+    let lines: Vec<serde_json::Value> = serde_json::from_str(&json).expect("JSON");
+    let logged = std::fs::read_to_string(&env.sessions()[0]).expect("a session");
+    for (exported, line) in lines.iter().zip(logged.lines()).skip(1) {
+        assert_eq!(*exported, serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    }
+    assert_eq!(lines.len(), logged.lines().count());
+    for (args, says) in [
+        (&["sessions", "export", &*id, "--format", "pdf"][..], "md, html, json"),
+        (&["sessions", "export", "no-such-id"], "no-such-id"),
+    ] {
+        assert_says(&env.run(args).expect_code(2).stderr, &["error:", says]);
+    }
+    env.write("none.jsonl", "{}\n");
+    let output = env.run(&["sessions", "export", "none.jsonl"]).expect_code(1);
+    assert_says(&output.stderr, &["error: cannot read the session", "not a session file", "help:"]);
+    assert_eq!(output.stdout, "");
+}
+
+#[test]
+fn the_session_is_exported_at_the_prompt() {
+    let provider = Provider::answering(|_| Reply::text("Done, as you wished."));
+    let env = Env::new(&provider);
+    env.write("taken.md", "mine");
+    let pty = Pty::xsh(&env, &[]);
+    pty.settle();
+    pty.line("/export");
+    pty.wait_for("error: nothing to export");
+    pty.line("do it");
+    pty.wait_for("as you wished");
+    pty.settle();
+    let id = id(&env, 0);
+    for (line, says) in [
+        ("/export", format!("exported to xsh-{id}.md")),
+        ("/export a page.html", "exported to a page.html".to_owned()),
+        ("/export notes", "end the name in .md, .html or .json".to_owned()),
+        ("/export taken.md", "none is overwritten".to_owned()),
+        ("/export no/folder.md", "a folder that exists".to_owned()),
+    ] {
+        pty.line(line);
+        pty.wait_for(&says);
+        pty.settle();
+    }
+    assert_says(&env.text(&format!("xsh-{id}.md")), &["> do it", "as you wished"]);
+    assert_says(&env.text("a page.html"), &["<!doctype html>", "as you wished"]);
+    assert_eq!(env.text("taken.md"), "mine");
 }

@@ -1,4 +1,4 @@
-use super::{Command, TABLE, distance, help, is_command, parse};
+use super::{Command, TABLE, help, is_command, parse};
 
 #[test]
 fn what_counts_as_a_command() {
@@ -40,16 +40,6 @@ fn parsing() {
         ("/frobnicate", err("there is no /frobnicate; /help lists the commands")),
     ] {
         assert_eq!(parse(line), expected, "{line}");
-    }
-}
-
-#[test]
-fn distances() {
-    for (a, b, expected) in
-        [("", "", 0), ("abc", "abc", 0), ("kitten", "sitting", 3), ("", "ab", 2)]
-    {
-        assert_eq!(distance(a, b), expected, "{a} {b}");
-        assert_eq!(distance(b, a), expected, "{b} {a}");
     }
 }
 
