@@ -3,7 +3,7 @@
 //! The code map, from the bottom up (a module may use only what stands above it in this list; a
 //! test checks it):
 //!
-//! - **words**: [`message`] (what was said), [`event`] (what is logged), [`update`] (what is shown), [`hash`],
+//! - **words**: [`message`] (what was said), [`event`] (what is logged), [`update`] (what is shown), [`hash`], [`brief`],
 //!   [`error`] (what fails)
 //! - **pure**: [`session::state`] (the fold of a log), [`turn::machine`] (what comes next),
 //!   [`policy`], [`mask`], [`compact::plan`], [`prompt`], and the wire formats in [`client`]
@@ -12,6 +12,7 @@
 //! - **shell**: [`cli`], [`config`], [`repl`], [`ui`]: the only code that reads keys or prints
 
 pub mod agent;
+pub mod brief;
 pub mod cli;
 pub mod client;
 pub mod commands;

@@ -5,6 +5,7 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, log_error};
+use crate::brief::brief;
 use crate::error::Error;
 use crate::event::{Event, LeftAlone, Rewind, RewindFinished};
 use crate::session::rewind::{self, FilePlan, Place};
@@ -127,7 +128,7 @@ impl Agent {
             .help("`xsh sessions show` still has the whole conversation"));
         }
         let first = text.trim().lines().next().unwrap_or_default();
-        Ok((*seq, first.chars().take(60).collect()))
+        Ok((*seq, brief(first, 60).into_owned()))
     }
 }
 

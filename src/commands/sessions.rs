@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::brief::brief;
 use crate::session::origin::Origin;
 use crate::session::search::Query;
 use crate::session::store::{Listed, Listing, Store};
@@ -70,7 +71,8 @@ pub fn search(
 
 /// One session in one line: id, size, and what it began with.
 pub fn line(session: &Listed) -> String {
-    let title: String = sanitize::line(&session.title).chars().take(60).collect();
+    let title = sanitize::line(&session.title);
+    let title = brief(&title, 60);
     let size = session.size.div_ceil(1024);
     let mark = if session.origin == Origin::Foreign { "  [not written here]" } else { "" };
     format!("{}  {:>6} KB  {title}{mark}", sanitize::line(&session.id), size)

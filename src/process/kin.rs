@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::{Instant, sleep};
 
+use crate::brief::brief;
 use crate::sandbox::ENTRANCE;
 
 /// How much of a command line is kept as a name, in characters.
@@ -201,11 +202,7 @@ fn name(pid: i32) -> Option<String> {
     }
     let line = String::from_utf8_lossy(&line).replace(|c: char| c.is_control(), " ");
     let line = line.trim();
-    Some(match line.char_indices().nth(NAME_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None if line.is_empty() => format!("process {pid}"),
-        None => line.to_owned(),
-    })
+    Some(if line.is_empty() { format!("process {pid}") } else { brief(line, NAME_CHARS).into() })
 }
 
 #[cfg(test)]

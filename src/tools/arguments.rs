@@ -14,6 +14,7 @@ use serde_json::{Map, Number, Value};
 use super::schema::declared;
 use super::schema::{Bounds, Kind, Others, Property, Schema};
 use super::{lenient, strict};
+use crate::brief::brief;
 
 /// How often JSON may be wrapped in a JSON string.
 const MAX_WRAPPING: usize = 2;
@@ -156,7 +157,7 @@ impl Check {
         let meant: Vec<_> =
             strangers.iter().map(|(name, _)| meant(name, &settled, schema)).collect();
         for ((name, value), target) in strangers.into_iter().zip(&meant) {
-            let said = join(place, &brief(&name));
+            let said = join(place, &brief(&name, QUOTED));
             match target {
                 Some(target) if meant.iter().flatten().filter(|t| *t == target).count() == 1 => {
                     self.notes.push(format!("`{said}` was taken as `{target}`"));
@@ -292,20 +293,8 @@ fn same_group(a: &str, b: &str) -> bool {
 /// True when one character was left out, added, changed or swapped with its neighbour. Short names
 /// are too close to each other for that.
 fn one_typo(a: &str, b: &str) -> bool {
-    let (mut a, mut b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
-    if a.len().min(b.len()) < 5 || a.len().abs_diff(b.len()) > 1 {
-        return false;
-    }
-    let start = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    (a, b) = (a.split_off(start), b.split_off(start));
-    while a.last().is_some() && a.last() == b.last() {
-        a.pop();
-        b.pop();
-    }
-    match (&a[..], &b[..]) {
-        ([a1, a2], [b1, b2]) => a1 == b2 && a2 == b1,
-        (a, b) => a.len() <= 1 && b.len() <= 1,
-    }
+    let shorter = a.chars().count().min(b.chars().count());
+    shorter >= 5 && strsim::osa_distance(a, b) <= 1
 }
 
 fn to_text(value: &Value, schema: &Schema) -> Option<Value> {
@@ -374,16 +363,9 @@ fn described(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => format!("the boolean {flag}"),
         Value::Number(number) => format!("the number {number}"),
-        Value::String(text) => format!("the string {}", Value::from(brief(text))),
+        Value::String(text) => format!("the string {}", Value::from(brief(text, QUOTED))),
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
-    }
-}
-
-fn brief(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }
 

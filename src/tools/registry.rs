@@ -18,6 +18,7 @@ use super::output::{NO_OUTPUT, RESULT_BYTES, cut_middle};
 use super::schema::Schema;
 use super::{Effect, Outcome, Tool, ToolContext, arguments};
 use super::{edit::Edit, glob::Glob, grep::Grep, read::Read, shell::Shell, write::Write};
+use crate::brief::brief;
 
 /// How much of an invented tool name is quoted back, in characters.
 const QUOTED: usize = 60;
@@ -179,7 +180,7 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let shown: String = name.chars().take(QUOTED).collect();
+        let shown = brief(name, QUOTED);
         let hint = match self.meant(name) {
             Some(meant) => format!(" Did you mean `{meant}`? Call it by exactly this name."),
             None => String::new(),

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Tally;
 use crate::agent::Agent;
+use crate::brief::brief;
 use crate::client::classify::ProviderError;
 use crate::client::negotiate::{self, negotiate};
 use crate::client::request::{Kind, Message};
@@ -158,9 +159,7 @@ impl Changes {
 
 /// The beginning of an error's text, for a note.
 fn excerpt(error: &ProviderError) -> String {
-    let text = error.to_string();
-    let short: String = text.chars().take(120).collect();
-    if short.len() < text.len() { short + "…" } else { short }
+    brief(&error.to_string(), 120).into_owned()
 }
 
 fn priced(agent: &mut Agent, mut reply: Reply) -> Reply {

@@ -3,6 +3,7 @@
 use super::diff;
 use super::sanitize;
 use super::style::Style;
+use crate::brief::brief;
 use crate::update::Ask;
 
 /// Lines of a command from which its size and beginning are said again below it.
@@ -46,17 +47,14 @@ pub fn draw(ask: &Ask, frame: &diff::Frame, out: &mut String) {
     // The beginning may have left the screen.
     let lines = subject.split('\n').count();
     if lines > TALL {
-        let first: String =
-            subject.lines().next().unwrap_or_default().chars().take(FIRST_CHARS).collect();
+        let first = brief(subject.lines().next().unwrap_or_default(), FIRST_CHARS);
         note(&format!("{lines} lines, all of them run; the first: {first}"));
     }
     if !ask.reason.is_empty() {
         note(&format!("asked because {}", ask.reason));
     }
     if let Some(says) = &ask.model_says {
-        let cut = if says.chars().count() > MODEL_CHARS { "…" } else { "" };
-        let says: String = says.chars().take(MODEL_CHARS).collect();
-        note(&format!("the model says: \"{says}{cut}\""));
+        note(&format!("the model says: \"{}\"", brief(says, MODEL_CHARS)));
     }
     ask.always.iter().for_each(|line| note(line));
 }

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("update", 0),
     ("error", 0),
     ("hash", 0),
+    ("brief", 0),
     ("turn::machine", 1),
     ("turn::repeat", 1),
     ("turn::schedule", 1),

@@ -1,6 +1,7 @@
 //! The HTML document: one file that loads nothing and runs nothing, light or dark as its reader is.
 
 use super::Said;
+use crate::brief::brief;
 
 /// Nothing in the page may load or run anything, whatever a browser finds in it.
 const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -34,7 +35,7 @@ pub(super) fn end(warning: Option<String>) -> String {
 
 /// A text that shows its first words, and the rest when one asks for it.
 fn folded(name: &str, text: &str) -> String {
-    let first: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
+    let first = brief(text.lines().next().unwrap_or_default(), 80);
     let (name, first, text) = (escaped(name), escaped(&first), escaped(text));
     format!("<details><summary><b>{name}</b> {first}</summary>\n<pre>\n{text}</pre>\n</details>\n")
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{Args, MAX_LIMIT, Report, count, one_line, seconds, short_status, status, time_limit};
+use crate::brief::brief;
 use crate::jobs::{End, Job, Jobs, Launch, MAX_RUNNING};
 use crate::tools::output::{NO_OUTPUT, RESULT_BYTES};
 use crate::tools::{Effect, Outcome, ToolContext};
@@ -228,11 +229,7 @@ fn short_state(end: Option<&End>) -> String {
 
 /// A command in one short line.
 fn name(command: &str) -> String {
-    let line = one_line(command);
-    match line.char_indices().nth(NAME_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
+    brief(&one_line(command), NAME_CHARS).into_owned()
 }
 
 #[cfg(test)]
