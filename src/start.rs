@@ -28,6 +28,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::policy::rules::{Ground, PathRules, Rules};
 use crate::prompt::{self, Parts};
+use crate::sandbox::inner::Repositories;
 use crate::sandbox::{Attempt, Sandbox};
 use crate::session::origin;
 use crate::session::store::Store;
@@ -93,7 +94,8 @@ pub fn prepare(args: &Args, attempt: Option<Attempt>) -> Result<Start, Error> {
     }
     let untried = || Sandbox::none("it was not tried out");
     let sandbox = attempt.map_or_else(untried, Attempt::outcome);
-    let sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
+    let mut sandbox = sandbox.with([&config.workspace].into_iter().chain(&config.add_dirs));
+    sandbox.state.clone_from(&config.state_dir);
     world.strength = sandbox.strength.clone();
     config = resolve(&args, &world)?;
     if let Some((path, header)) = &wanted {
@@ -284,7 +286,7 @@ fn assemble(
         options,
         rules: start.rules.clone(),
         keep_rules: rule_keeper(config.user_dir.clone()),
-        repositories: Arc::default(),
+        repositories: Arc::new(Repositories::new(config.home.clone())),
         watch: Arc::default(),
         updates: wires.updates,
         questions: wires.questions,

@@ -42,8 +42,13 @@ impl Environment {
         self.base("XDG_STATE_HOME", ".local/state")
     }
 
+    /// The home folder.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.folder("HOME")
+    }
+
     fn base(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        let base = self.folder(variable).or_else(|| Some(self.folder("HOME")?.join(below_home)))?;
+        let base = self.folder(variable).or_else(|| Some(self.home()?.join(below_home)))?;
         Some(base.join("xsh"))
     }
 

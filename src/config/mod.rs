@@ -180,6 +180,8 @@ pub struct Config {
     pub user_dir: Option<PathBuf>,
     /// The user's state folder, whether it exists or not; none without a usable home.
     pub state_dir: Option<PathBuf>,
+    /// The home folder.
+    pub home: Option<PathBuf>,
     /// `TERM`, empty where unset.
     pub term: String,
     /// `OLLAMA_HOST` as an address, for discovery.

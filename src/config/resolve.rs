@@ -185,6 +185,7 @@ fn config(
         append_system_prompt: args.work.append_system_prompt.clone(),
         user_dir: env.user_dir(),
         state_dir: env.state_dir(),
+        home: env.home(),
         term: env.get("TERM").unwrap_or_default(),
         ollama_host: env.get("OLLAMA_HOST").and_then(|value| endpoint::ollama_url(&value)),
         history: sources.user.and_then(|file| file.values.history).unwrap_or_default(),

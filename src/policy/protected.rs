@@ -52,6 +52,9 @@ pub const PROTECTED: &[&str] = &[
     ".config/xsh",
 ];
 
+/// Likewise, but made by this program itself: protected once they are there.
+pub const ONCE_THERE: &[&str] = &[".local/state/xsh"];
+
 /// Folders below `.git` that hold repositories of their own, with hooks and settings.
 pub const INNER: &[&str] = &["modules", "worktrees"];
 
@@ -60,27 +63,18 @@ pub const OF_GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"]
 
 /// May a write to this path have something run? The path is relative to the workspace, links
 /// resolved. Upper and lower case count as the same, as they do on some file systems. What
-/// concerns git is protected at any depth, since repositories lie in repositories.
+/// concerns git is protected at any depth, since repositories lie in repositories: all of `.git` (a
+/// rebase runs what its list says), and the file by which git takes any folder for a repository.
 pub fn is_protected(relative: &Path) -> bool {
     let path: Vec<String> =
         relative.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
-    let listed = PROTECTED.iter().filter(|listed| **listed != ".git");
+    let listed = PROTECTED.iter().chain(ONCE_THERE);
     let mut listed = listed.map(|listed| listed.split('/').collect::<Vec<_>>());
     let begins =
         |with: &[&str]| path.len() >= with.len() && path.iter().zip(with).all(|(a, b)| a == b);
-    listed.any(|listed| begins(&listed)) || touches_git(&path)
-}
-
-fn touches_git(path: &[String]) -> bool {
-    path.iter().enumerate().filter(|(_, name)| *name == ".git").any(|(at, _)| {
-        match path.get(at + 1..).unwrap_or_default() {
-            [] => true,
-            [first, inner @ ..] if INNER.contains(&first.as_str()) => {
-                inner.iter().any(|name| OF_GIT.contains(&name.as_str()))
-            }
-            [first, ..] => OF_GIT.contains(&first.as_str()),
-        }
-    })
+    listed.any(|listed| begins(&listed))
+        || path.iter().any(|name| name == ".git")
+        || path.last().is_some_and(|name| name == "head")
 }
 
 #[cfg(test)]
@@ -99,8 +93,8 @@ mod tests {
             (".git/commondir", true),
             (".git/modules/a/b/hooks/x", true),
             (".git/worktrees/w/config.worktree", true),
-            (".git/index", false),
-            (".git/refs/heads/config", false),
+            (".git/rebase-merge/git-rebase-todo", true),
+            ("sub/.git/index", true),
             (".gitignore", false),
             ("git/hooks/x", false),
             (".vscode/tasks.json", true),
@@ -111,6 +105,10 @@ mod tests {
             (".envrc.sample", false),
             (".config/git/config", true),
             (".config/other", false),
+            (".local/state/xsh/trusted", true),
+            (".local/state/other", false),
+            ("vendor/Head", true),
+            ("head.rs", false),
             ("src/main.rs", false),
             ("", false),
         ] {

@@ -43,6 +43,8 @@ struct Order {
     shared: Vec<OwnedFd>,
     report: OwnedFd,
     tmp: PathBuf,
+    /// This program's own state folder; may be empty.
+    state: PathBuf,
     folder: PathBuf,
     roots: Vec<PathBuf>,
     /// What is protected besides what always is.
@@ -72,6 +74,7 @@ impl Order {
         let mut shared = given.collect::<Option<Vec<OwnedFd>>>()?;
         let report = shared.pop()?;
         let tmp = arguments.next()?.into();
+        let state = arguments.next()?.into();
         let folder = arguments.next()?.into();
         let mut paths = || -> Option<Vec<PathBuf>> {
             let count = arguments.next()?.to_str()?.parse().ok()?;
@@ -79,7 +82,7 @@ impl Order {
         };
         let (roots, protected) = (paths()?, paths()?);
         let argv = arguments.collect();
-        Some(Self { means, shared, report, tmp, folder, roots, protected, argv })
+        Some(Self { means, shared, report, tmp, state, folder, roots, protected, argv })
     }
 }
 
@@ -101,7 +104,7 @@ fn enter(order: &Order) -> Result<u8, Fault> {
             init::run(order)
         }
         Means::Landlock => {
-            rules::confine(order)?;
+            rules::confine(&rules::writable(order))?;
             filter::install(filter::Network::None)?;
             Err(command::become_it(order, &order.tmp))
         }

@@ -8,14 +8,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The mode of an entry that stands for a repository.
+/// The part of an entry's mode that says what it stands for.
+const KIND: u32 = 0o170_000;
+
+/// That of an entry that stands for a repository.
 const LINK: u32 = 0o160_000;
 
-/// The mode of an entry that stands for a whole folder whose entries are left out.
+/// That of an entry that stands for a whole folder whose entries are left out.
 const FOLDER: u32 = 0o040_000;
 
 /// Repositories in one index at most.
-const MOST: usize = 1_000;
+const MOST: usize = 50_000;
 
 /// Bytes of an entry before the name of its content: times, place, mode, owner, size.
 const STAT: usize = 40;
@@ -99,7 +102,7 @@ pub fn index(bytes: &[u8], hash: usize) -> Option<Index> {
         if entry.alone {
             starts.push(start);
         }
-        match entry.mode {
+        match entry.mode & KIND {
             LINK if found.links.len() < MOST => found.links.push(below(&name)?),
             LINK | FOLDER => return None,
             _ => {}
@@ -252,20 +255,22 @@ const PLAIN: [(&str, &[&str]); 6] = [
     ("user", &["name", "email"]),
 ];
 
-/// Whether all that a file sets is of the kind that git itself writes and that has nothing run.
-pub fn is_plain(text: &[u8]) -> bool {
+/// Whether all that a file sets is of the kind that git itself writes and that has nothing run. Where a
+/// work tree is set, `is_own` says whether it is the one that the repository lies in.
+pub fn is_plain(text: &[u8], is_own: impl Fn(&str) -> bool) -> bool {
     settings(text).iter().all(|setting| {
         let keys = PLAIN.iter().find(|(section, _)| *section == setting.section);
         keys.is_some_and(|(_, keys)| keys.contains(&setting.key.as_str()))
+            && (setting.key != "worktree" || is_own(&setting.value))
     })
 }
 
 /// Where a `.git` that is a file says that the repository is.
 pub fn pointer(text: &[u8]) -> Option<PathBuf> {
     let path = text.strip_prefix(b"gitdir: ")?;
-    // Whoever reads it in C stops there.
-    let path = path.split(|byte| *byte == 0).next()?;
-    let path = path.trim_ascii_end();
+    // Git takes off line ends, and nothing else; then whoever reads it in C stops at a NUL.
+    let ends = path.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+    let path = path.get(..path.len() - ends)?.split(|byte| *byte == 0).next()?;
     (!path.is_empty()).then(|| OsStr::from_bytes(path).into())
 }
 

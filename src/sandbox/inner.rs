@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,11 +39,11 @@ const WITHIN: Duration = Duration::from_secs(1);
 const SKIPPED: [&str; 7] =
     [".xsh", "node_modules", "target", "_deps", ".venv", ".terraform", ".build"];
 
-/// How deep submodules lie in each other at most, in folders of `.git`.
-const INNER_DEPTH: usize = 6;
-
 /// Entries of `.git/modules` that are looked at.
-const INNER_MOST: usize = 2_000;
+const INNER_MOST: usize = 20_000;
+
+/// Hooks of a repository that are looked at.
+const HOOKS: usize = 200;
 
 /// Bytes of a file of settings that are read.
 const SETTINGS_BYTES: u64 = 256 << 10;
@@ -69,13 +69,19 @@ pub struct Found {
     pub git_folders: BTreeSet<PathBuf>,
     /// What is protected of them, there or not.
     pub protected: BTreeSet<PathBuf>,
+    /// Folders that could not be looked into, or hold too much: what may be in them must not change.
+    pub closed: BTreeSet<PathBuf>,
     /// Not every folder was looked into.
     pub cut: bool,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
 }
 
 /// What is known of repositories as long as the program runs.
 #[derive(Debug, Default)]
 pub struct Repositories {
+    /// The user's, which settings call `~`.
+    home: Option<PathBuf>,
     found: Mutex<Latest>,
     links: Mutex<Links>,
 }
@@ -88,6 +94,11 @@ struct Latest {
 }
 
 impl Repositories {
+    /// Nothing is known yet.
+    pub fn new(home: Option<PathBuf>) -> Self {
+        Self { home, ..Self::default() }
+    }
+
     /// Looks anew, beside whatever goes on. The roots are absolute, links resolved.
     pub fn begin(self: &Arc<Self>, roots: Vec<PathBuf>) {
         self.forget();
@@ -105,7 +116,7 @@ impl Repositories {
     pub fn found(&self, roots: &[PathBuf]) -> Arc<Found> {
         let mut latest = lock(&self.found);
         if !latest.fresh {
-            let found = Arc::new(look(roots, &latest.found.repositories));
+            let found = Arc::new(look(roots, &latest.found.repositories, self.home.as_deref()));
             lock(&self.links).take_as_given(&found);
             *latest = Latest { found, fresh: true };
         }
@@ -131,12 +142,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Looks for repositories, near ones first, and follows no link. What was found `before` is looked at in
 /// any case: whoever makes many folders hides nothing.
-pub fn look(roots: &[PathBuf], before: &[Repository]) -> Found {
-    let mut found = Found::default();
+pub fn look(roots: &[PathBuf], before: &[Repository], home: Option<&Path>) -> Found {
+    let mut found = Found { home: home.map(Path::to_owned), ..Found::default() };
     let until = Instant::now() + WITHIN;
     let before = before.iter().map(|repository| &repository.folder);
     let before = before.filter(|folder| roots.iter().any(|root| folder.starts_with(root)));
     let mut queue: VecDeque<PathBuf> = roots.iter().chain(before).cloned().collect();
+    for root in roots {
+        found.add_above(root, roots);
+    }
     let mut looked = 0;
     while let Some(folder) = queue.pop_front() {
         looked += 1;
@@ -145,6 +159,10 @@ pub fn look(roots: &[PathBuf], before: &[Repository]) -> Found {
             found.cut = true;
             break;
         };
+        if !listed.readable {
+            found.closed.insert(folder);
+            continue;
+        }
         let known = || found.repositories.iter().any(|repository| repository.folder == folder);
         if (listed.git || listed.bare) && !known() {
             if found.repositories.len() == MOST {
@@ -153,26 +171,29 @@ pub fn look(roots: &[PathBuf], before: &[Repository]) -> Found {
             }
             found.add(&folder, listed.bare && !listed.git, roots);
         }
-        if !listed.bare {
-            let inside = listed.folders.iter().map(|name| folder.join(name));
-            queue.extend(inside.filter(|folder| !roots.contains(folder)));
-        }
+        // What looks like a bare repository need not be one.
+        let inside = listed.folders.iter().map(|name| folder.join(name));
+        queue.extend(inside.filter(|folder| !roots.contains(folder)));
     }
     found
 }
 
 /// What matters of the names in a folder.
 struct Listed {
+    readable: bool,
     git: bool,
     bare: bool,
     folders: Vec<std::ffi::OsString>,
 }
 
 impl Listed {
-    /// None if there is no time left. A folder that cannot be read holds nothing for commands either.
+    /// None if there is no time left. A folder whose names cannot be read may still hold files that can be
+    /// opened.
     fn of(folder: &Path, until: Instant) -> Option<Self> {
         let (mut git, mut head, mut folders) = (false, false, Vec::new());
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let read = fs::read_dir(folder);
+        let readable = !is_closed(read.as_ref().err());
+        for entry in read.into_iter().flatten().flatten() {
             let name = entry.file_name();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if name == GIT {
@@ -187,20 +208,38 @@ impl Listed {
             }
         }
         let bare = head && ["objects", "refs"].iter().all(|name| folders.iter().any(|f| f == name));
-        Some(Self { git, bare, folders })
+        Some(Self { readable, git, bare, folders })
     }
 }
 
+fn is_closed(error: Option<&io::Error>) -> bool {
+    error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
 impl Found {
+    /// Adds the repositories that a root lies in. They are out of reach, but for what they name in it.
+    fn add_above(&mut self, root: &Path, roots: &[PathBuf]) {
+        let above = root.ancestors().skip(1).filter(|folder| folder.join(GIT).exists());
+        above.for_each(|folder| self.add(folder, false, roots));
+    }
+
     fn add(&mut self, folder: &Path, bare: bool, roots: &[PathBuf]) {
         let git = if bare { Some(folder.to_owned()) } else { git_folder(folder) };
         let mut protected = if bare { Vec::new() } else { vec![folder.join(GIT)] };
         if let Some(git) = git {
-            for git in inner_repositories(&git).chain([git.clone()]) {
+            let mut all = vec![git.clone()];
+            for inner in INNER.iter().map(|name| git.join(name)) {
+                match inner_repositories(&inner) {
+                    Some(repositories) => all.extend(repositories),
+                    None => drop(self.closed.insert(inner)),
+                }
+            }
+            for git in all {
                 protected.extend(OF_GIT.iter().map(|name| git.join(name)));
+                protected.extend(linked_hooks(&git));
                 self.git_folders.insert(git);
             }
-            protected.extend(named_in_settings(&git, folder));
+            protected.extend(named_in_settings(&git, folder, self.home.as_deref()));
             self.repositories.push(Repository { folder: folder.to_owned(), git });
         }
         let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
@@ -225,22 +264,41 @@ pub fn common_folder(git: &Path) -> Option<PathBuf> {
     fs::canonicalize(git.join(git::pointer(&text)?)).ok()
 }
 
-/// The folders of the submodules and work trees of a repository.
-fn inner_repositories(git: &Path) -> impl Iterator<Item = PathBuf> {
-    let folders = INNER.iter().flat_map(|name| {
-        let walk = WalkDir::new(git.join(name)).max_depth(INNER_DEPTH).into_iter();
-        // What git keeps inside holds no further repository.
-        let no_objects =
-            |entry: &DirEntry| !matches!(entry.file_name().to_str(), Some("objects" | "refs"));
-        walk.filter_entry(no_objects).take(INNER_MOST).flatten()
-    });
-    let folders =
-        folders.filter(|entry| entry.file_type().is_dir() && entry.path().join(BARE).is_file());
-    folders.map(DirEntry::into_path)
+/// The repositories of submodules or work trees in this folder of a repository; none if not all of it
+/// can be looked at.
+fn inner_repositories(folder: &Path) -> Option<Vec<PathBuf>> {
+    // What git keeps inside holds no further repository.
+    let no_objects = |entry: &DirEntry| {
+        let name = entry.file_name().to_str();
+        !matches!(name, Some("objects" | "refs" | "logs")) || !is_git_folder(entry.path().parent())
+    };
+    let mut repositories = Vec::new();
+    for (count, entry) in WalkDir::new(folder).into_iter().filter_entry(no_objects).enumerate() {
+        match entry {
+            _ if count >= INNER_MOST => return None,
+            Ok(entry) if entry.file_type().is_dir() && is_git_folder(Some(entry.path())) => {
+                repositories.push(entry.into_path());
+            }
+            Err(error) if is_closed(error.io_error()) => return None,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Some(repositories)
+}
+
+fn is_git_folder(folder: Option<&Path>) -> bool {
+    folder.is_some_and(|folder| folder.join(BARE).is_file())
+}
+
+/// What hooks lead to that are links.
+fn linked_hooks(git: &Path) -> Vec<PathBuf> {
+    let hooks = fs::read_dir(git.join("hooks")).into_iter().flatten().flatten().take(HOOKS);
+    let links = hooks.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.filter_map(|link| fs::canonicalize(link.path()).ok()).collect()
 }
 
 /// The folder of hooks and the further files of settings that a repository's settings name.
-fn named_in_settings(git: &Path, folder: &Path) -> Vec<PathBuf> {
+fn named_in_settings(git: &Path, folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut files = vec![git.join("config"), git.join("config.worktree")];
     files.extend(common_folder(git).map(|common| common.join("config")));
     let (mut named, mut next) = (Vec::new(), 0);
@@ -250,24 +308,46 @@ fn named_in_settings(git: &Path, folder: &Path) -> Vec<PathBuf> {
             continue;
         };
         for setting in git::settings(&text) {
-            let path = match (setting.section.as_str(), setting.key.as_str()) {
-                _ if setting.value.is_empty() || setting.value.starts_with('~') => continue,
-                ("core", "hookspath") => folder.join(setting.value),
-                ("include" | "includeif", "path") => {
-                    let path = file.with_file_name(setting.value);
-                    files.push(path.clone());
-                    path
-                }
+            let from = match (setting.section.as_str(), setting.key.as_str()) {
+                _ if setting.value.is_empty() => continue,
+                ("core", "hookspath") => folder.join("any"),
+                ("include" | "includeif", "path") => file.clone(),
                 _ => continue,
             };
-            let path = fs::canonicalize(&path).unwrap_or(path);
-            // A whole work tree cannot be kept from changing.
-            if !folder.starts_with(&path) {
-                named.push(path);
+            let Some(path) = named_path(&from, &setting.value, home) else { continue };
+            if setting.key == "path" {
+                files.push(path.clone());
             }
+            // A link on the way is as good as what it leads to.
+            named.extend(fs::canonicalize(&path));
+            named.push(path);
         }
     }
+    // A whole work tree cannot be kept from changing.
+    named.retain(|path| !folder.starts_with(path));
     named
+}
+
+/// Where a path in the settings leads that is seen from a file: without `..`, links on the way to its
+/// folder followed, there or not.
+fn named_path(from: &Path, value: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let path = match value.strip_prefix("~/") {
+        Some(below) => home?.join(below),
+        None => from.with_file_name(value),
+    };
+    let mut real = PathBuf::from("/");
+    let mut parts = path.components().skip(1).peekable();
+    while let Some(part) = parts.next() {
+        match part {
+            Component::ParentDir => drop(real.pop()),
+            Component::Normal(name) => real.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+        if parts.peek().is_some() {
+            real = fs::canonicalize(&real).unwrap_or(real);
+        }
+    }
+    Some(real)
 }
 
 /// What a file holds that is one and no longer than this; no link is followed.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use tokio::time::timeout;
 
 use super::Confinement;
 use super::inner::{BARE, Found, GIT, Repositories};
-use crate::policy::protected::PROTECTED;
+use crate::policy::protected::{ONCE_THERE, PROTECTED};
+use crate::session::clock;
 use crate::tools::beneath::{self, Folder};
 
 /// How often it is looked while a command runs.
@@ -29,8 +30,11 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The folder beside the private temporary one where things are moved.
 const ASIDE: &str = "moved-aside";
 
-/// Things that are moved aside at most, per command.
+/// Lines about things that were moved aside at most, per command.
 const MOST: usize = 100;
+
+/// Names that are tried for a thing.
+const NAMES: usize = 1_000;
 
 /// Why something is moved aside.
 const TURNED_UP: &str =
@@ -39,6 +43,11 @@ const TURNED_UP: &str =
 /// Likewise.
 const LINKED: &str = "belongs to a repository that has become part of the one around it, where git would run what \
                       it says";
+
+/// What is said of a file that somebody outside of the box has replaced: what is mounted on the old one
+/// does not cover the new one.
+const REPLACED: &str = "was replaced by somebody else while the command ran; from then on the sandbox did not keep the \
+                        command from changing it: tell the user to look at it";
 
 /// What has to be mounted on itself in one root.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -53,14 +62,15 @@ pub struct Nails {
 /// as it stays in the root: the link itself is the [`Guard`]'s concern.
 pub fn nails(root: &Path, more: &[PathBuf]) -> Nails {
     let mut nails = Nails::default();
+    let listed = PROTECTED.iter().chain(ONCE_THERE).map(|relative| root.join(relative));
     let more = more.iter().filter(|path| path.starts_with(root)).cloned();
-    for path in PROTECTED.iter().map(|relative| root.join(relative)).chain(more) {
+    for path in listed.chain(more) {
         // Most are not there, and this is the quickest way to know.
         if fs::symlink_metadata(&path).is_err() {
             continue;
         }
         let Ok(real) = fs::canonicalize(&path) else { continue };
-        if !real.starts_with(root) || real == root {
+        if !real.starts_with(root) || (real == root && path != root) {
             continue;
         }
         nails.held.extend(between(root, &real));
@@ -87,6 +97,8 @@ pub fn between(above: &Path, below: &Path) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub struct Guard {
     watched: Vec<Watched>,
+    /// The files that the box has nailed down.
+    nailed: Vec<(PathBuf, Identity)>,
     roots: Vec<PathBuf>,
     /// What is known of repositories, and what was when the command began.
     repositories: Arc<Repositories>,
@@ -94,6 +106,9 @@ pub struct Guard {
     /// Where things are moved.
     aside: PathBuf,
 }
+
+/// Which file it is, whatever it holds.
+type Identity = (u64, u64);
 
 #[derive(Debug)]
 struct Watched {
@@ -121,8 +136,11 @@ impl Guard {
             Watched::new(around.max_by_key(|root| root.components().count())?, path)
         }));
         repositories.links().began();
+        let more: Vec<_> = found.protected.iter().cloned().collect();
+        let nailed = roots.iter().flat_map(|root| nails(root, &more).read_only);
+        let nailed = nailed.filter_map(|path| identity(&path).map(|file| (path, file))).collect();
         let (repositories, aside) = (Arc::clone(repositories), tmp.with_file_name(ASIDE));
-        Self { watched, roots: roots.clone(), repositories, found, aside }
+        Self { watched, nailed, roots: roots.clone(), repositories, found, aside }
     }
 
     /// Moves aside what has turned up, and says what became of it, a line each.
@@ -135,10 +153,12 @@ impl Guard {
             }
             Err(error) => Some(Self::left(&watched.path, &error, TURNED_UP)),
         });
-        let mut said: Vec<_> = said.take(MOST).collect();
+        let mut said: Vec<_> = said.collect();
         let dangers = self.repositories.links().dangers(&self.found, &self.roots);
-        said.extend(dangers.files.iter().take(MOST).map(|path| self.take(path, None, LINKED)));
+        said.extend(dangers.files.iter().map(|path| self.take(path, None, LINKED)));
         said.extend(dangers.said);
+        let replaced = self.nailed.iter().filter(|(path, file)| identity(path) != Some(*file));
+        said.extend(replaced.map(|(path, _)| format!("{} {REPLACED}", path.display())));
         said
     }
 
@@ -159,17 +179,25 @@ impl Guard {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.aside)?;
         let aside = Folder::open(&fs::canonicalize(&self.aside)?)?;
         let (folder, name) = Folder::of(path)?;
-        for number in 1..=10 * MOST {
+        let mut opened = false;
+        let taken = fs::read_dir(&self.aside)?.count();
+        for number in taken + 1..=taken + NAMES {
             let new = format!("{number}-{}", name.display());
             let mut to = self.aside.join(&new);
             let mut moved = folder.move_to(name, &aside, new.as_ref());
             if moved.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::CrossesDevices) {
-                let new = format!("{}.{ASIDE}-{number}", name.display());
+                let new = format!("{}.{ASIDE}-{:08x}", name.display(), clock::random() >> 32);
                 to = path.with_file_name(&new);
                 moved = folder.move_to(name, &folder, new.as_ref());
             }
             match moved {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // The command may have taken the rights from what it made.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !opened => {
+                    opened = true;
+                    folder.open_up()?;
+                    folder.folder(name).and_then(|folder| folder.open_up()).or_else(no_folder)?;
+                }
                 done => {
                     done?;
                     if let Some(link) = link {
@@ -196,15 +224,37 @@ pub async fn watch<T>(
 ) -> (T, Vec<String>) {
     let Some(confinement) = confinement else { return (command.await, Vec::new()) };
     let guard = Guard::new(confinement);
-    let mut said = Vec::new();
+    let mut said: Vec<String> = Vec::new();
+    let mut more = 0;
     let mut command = pin!(command);
     loop {
         let done = timeout(LOOK, &mut command).await;
-        said.extend(guard.sweep());
+        for line in guard.sweep() {
+            match said.len() {
+                _ if said.contains(&line) => {}
+                MOST.. => more += 1,
+                _ => said.push(line),
+            }
+        }
         if let Ok(done) = done {
-            said.truncate(MOST);
+            let more = (more > 0).then(|| format!("there are {more} more of such things"));
+            said.extend(more);
             return (done, said);
         }
+    }
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((meta.dev(), meta.ino()))
+}
+
+/// What is no folder needs no rights to be moved.
+fn no_folder(error: io::Error) -> io::Result<()> {
+    if matches!(error.kind(), io::ErrorKind::NotADirectory) || beneath::is_link(&error) {
+        Ok(())
+    } else {
+        Err(error)
     }
 }
 

@@ -52,6 +52,8 @@ struct Parts {
     all: Vec<Repository>,
     /// Work trees whose index was not understood.
     unread: Vec<PathBuf>,
+    /// There are more of them.
+    cut: bool,
 }
 
 /// What changes when a file's content does.
@@ -92,7 +94,7 @@ impl Links {
         let parts = self.parts(found);
         let mut dangers = Dangers::default();
         for part in parts.all {
-            let files = self.obeyed(&part.git, roots);
+            let files = self.obeyed(&part, roots);
             let dot = part.folder.join(GIT);
             if files.is_empty() || self.given.contains(&(part.folder, part.git.clone())) {
                 continue;
@@ -111,7 +113,7 @@ impl Links {
                 folder.display()
             )
         }));
-        dangers.said.extend(found.cut.then(|| CUT.to_owned()));
+        dangers.said.extend((found.cut || parts.cut).then(|| CUT.to_owned()));
         dangers.said.retain(|line| self.told.insert(line.clone()));
         dangers
     }
@@ -121,9 +123,14 @@ impl Links {
         let mut parts = Parts::default();
         let mut queue = found.repositories.clone();
         let mut seen = BTreeSet::new();
-        while let Some(around) = queue.pop().filter(|_| seen.len() < MOST) {
+        while let Some(around) = queue.pop() {
+            if seen.len() >= MOST {
+                parts.cut = true;
+                break;
+            }
             let folders = self.linked(&around).unwrap_or_else(|| {
-                let below = inner::look(std::slice::from_ref(&around.folder), &[]).repositories;
+                let below =
+                    inner::look(std::slice::from_ref(&around.folder), &[], None).repositories;
                 parts.unread.push(around.folder);
                 below.into_iter().skip(1).map(|repository| repository.folder).collect()
             });
@@ -152,14 +159,16 @@ impl Links {
         if let Some((_, folders)) = self.read.get(&index).filter(|(known, _)| *known == stamp) {
             return Some(Arc::clone(folders));
         }
-        let links = links(&around.git, "index", true)?;
+        let Linked { links, whole } = links(&around.git, "index", true)?;
         let folders: Arc<[PathBuf]> = links.iter().map(|link| around.folder.join(link)).collect();
-        self.read.insert(index, (stamp, Arc::clone(&folders)));
+        if whole {
+            self.read.insert(index, (stamp, Arc::clone(&folders)));
+        }
         Some(folders)
     }
 
     /// What in a repository that a command may have made has something run.
-    fn obeyed(&self, git: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    fn obeyed(&self, Repository { folder, git }: &Repository, roots: &[PathBuf]) -> Vec<PathBuf> {
         if !roots.iter().any(|root| git.starts_with(root)) {
             return Vec::new();
         }
@@ -167,14 +176,15 @@ impl Links {
             let common = inner::common_folder(git);
             common.zip(self.known.as_ref()).is_some_and(|(common, known)| known.contains(&common))
         };
+        let is_own =
+            |tree: &str| fs::canonicalize(git.join(tree)).is_ok_and(|tree| tree == *folder);
         let harmless = |name: &str| {
             let path = git.join(name);
             match name {
                 _ if beneath::is_absent(&path) => true,
                 "hooks" => only_samples(&path),
-                "config" => {
-                    inner::read(&path, SETTINGS_BYTES).is_ok_and(|text| git::is_plain(&text))
-                }
+                "config" => inner::read(&path, SETTINGS_BYTES)
+                    .is_ok_and(|text| git::is_plain(&text, is_own)),
                 "commondir" => of_known(),
                 _ => false,
             }
@@ -202,17 +212,26 @@ fn only_samples(hooks: &Path) -> bool {
     })
 }
 
+/// What an index takes for repositories.
+struct Linked {
+    links: Vec<PathBuf>,
+    /// It is built on no other one, so that it changes only when its own file does.
+    whole: bool,
+}
+
 /// Reads an index, and the one it is built on.
-fn links(git: &Path, name: &str, follow: bool) -> Option<Vec<PathBuf>> {
+fn links(git: &Path, name: &str, follow: bool) -> Option<Linked> {
     let bytes = inner::read(&fs::canonicalize(git.join(name)).ok()?, INDEX_BYTES).ok()?;
     // Which of the two git takes stands in the settings; what both find is enough to be careful.
     let read = git::HASHES.iter().filter_map(|hash| git::index(&bytes, *hash));
-    let (mut found, mut understood) = (Vec::new(), false);
+    let (mut found, mut understood) = (Linked { links: Vec::new(), whole: true }, false);
     for index in read {
         understood = true;
-        found.extend(index.links);
+        found.links.extend(index.links);
         if let Some(base) = index.base {
-            found.extend(links(git, &format!("sharedindex.{base}"), false).filter(|_| follow)?);
+            let base = links(git, &format!("sharedindex.{base}"), false).filter(|_| follow)?;
+            found.links.extend(base.links);
+            found.whole = false;
         }
     }
     understood.then_some(found)

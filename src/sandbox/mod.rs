@@ -126,12 +126,19 @@ pub struct Sandbox {
     pub strength: Strength,
     /// The namespaces that all commands share.
     pub shared: Arc<Vec<OwnedFd>>,
+    /// This program's own state folder, which is not for commands.
+    pub state: Option<PathBuf>,
 }
 
 impl Sandbox {
     /// No box, for this reason.
     pub fn none(why: impl Into<String>) -> Self {
-        Self { means: None, strength: Strength::None(why.into()), shared: Arc::default() }
+        Self {
+            means: None,
+            strength: Strength::None(why.into()),
+            shared: Arc::default(),
+            state: None,
+        }
     }
 
     /// What an attempt has shown: the lines that the entrance prints when it is asked. The first is
@@ -146,7 +153,7 @@ impl Sandbox {
         };
         let missing: Vec<String> = lines.collect();
         let strength = if missing.is_empty() { Strength::Full } else { Strength::Partial(missing) };
-        Self { means: Some(means), strength, shared: Arc::new(shared) }
+        Self { means: Some(means), strength, shared: Arc::new(shared), state: None }
     }
 
     /// The same for these writable folders: nothing is confined that may write everywhere.
@@ -165,8 +172,9 @@ impl Sandbox {
         tmp: PathBuf,
         repositories: &Arc<Repositories>,
     ) -> Option<Confinement> {
-        let (means, shared) = (self.means?, Arc::clone(&self.shared));
-        Some(Confinement { means, roots, tmp, shared, repositories: Arc::clone(repositories) })
+        let (means, shared, state) = (self.means?, Arc::clone(&self.shared), self.state.clone());
+        let repositories = Arc::clone(repositories);
+        Some(Confinement { means, roots, tmp, state, shared, repositories })
     }
 }
 
@@ -179,6 +187,8 @@ pub struct Confinement {
     pub roots: Vec<PathBuf>,
     /// The private temporary folder; made when first needed.
     pub tmp: PathBuf,
+    /// See [`Sandbox::state`].
+    pub state: Option<PathBuf>,
     /// The namespaces that all commands share: users and network. So one command can speak to a
     /// server that another has started.
     pub shared: Arc<Vec<OwnedFd>>,
@@ -199,12 +209,15 @@ impl Confinement {
         words.push(given.len().to_string().into());
         words.extend(given.iter().map(|file| OsString::from(file.as_raw_fd().to_string())));
         words.push(self.tmp.clone().into());
+        words.push(self.state.clone().unwrap_or_default().into());
         words.push(folder.into());
         words.push(self.roots.len().to_string().into());
         words.extend(self.roots.iter().map(OsString::from));
         let found = self.repositories.found(&self.roots);
-        words.push(found.protected.len().to_string().into());
-        words.extend(found.protected.iter().map(OsString::from));
+        let protected: Vec<_> =
+            found.protected.iter().chain(&found.closed).chain(&self.state).collect();
+        words.push(protected.len().to_string().into());
+        words.extend(protected.into_iter().map(OsString::from));
         words.extend(argv.iter().cloned());
         words
     }

@@ -22,7 +22,7 @@ pub fn probe() -> Sandbox {
         return Sandbox::none("there is no sandbox-exec");
     }
     let strength = Strength::Partial(vec![UNTESTED.to_owned()]);
-    Sandbox { means: Some(Means::Seatbelt), strength, shared: Arc::default() }
+    Sandbox { means: Some(Means::Seatbelt), strength, shared: Arc::default(), state: None }
 }
 
 /// The arguments that run a command line in the box.
@@ -75,6 +75,7 @@ mod tests {
             means: Means::Seatbelt,
             roots: vec!["/work/a \"b\"".into()],
             tmp: "/private/tmp/x".into(),
+            state: None,
             shared: Arc::default(),
             repositories: Arc::default(),
         };

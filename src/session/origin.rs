@@ -18,7 +18,7 @@ use crate::event::Header;
 use crate::hash;
 
 /// Where the key lies in the state folder.
-const KEY_FILE: &str = "session-key";
+pub const KEY_FILE: &str = "session-key";
 /// Bytes of the key.
 const KEY: usize = 32;
 

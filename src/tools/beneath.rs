@@ -12,7 +12,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
 use rustix::fs::{
@@ -95,12 +95,25 @@ impl Folder {
                     Err(Errno::EXIST) => {}
                     done => done?,
                 }
-                let folder = Self(fs::openat(&above.0, name, step(), Mode::empty())?);
+                let folder = above.folder(name)?;
                 made.0.push((above, name.to_owned()));
                 Ok((folder, made))
             }
             (opened, _) => Ok((opened?, Made::default())),
         }
+    }
+
+    /// Opens a folder in it.
+    pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
+        Ok(Self(fs::openat(&self.0, name, step(), Mode::empty())?))
+    }
+
+    /// Lets its owner do everything in it.
+    pub fn open_up(&self) -> io::Result<()> {
+        let mode = Mode::from_raw_mode(fs::fstat(&self.0)?.st_mode) | Mode::RWXU;
+        // A folder that was opened without the right to read it can be changed only by way of its name.
+        let path = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        Ok(fs::fchmod(&self.0, mode).or_else(|_| fs::chmod(path, mode))?)
     }
 
     /// What lies under a name, a link being a link; none where there is nothing.

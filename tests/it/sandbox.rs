@@ -4,6 +4,7 @@
 //! Where a machine has no sandbox these tests have nothing to look at and fail: that is meant.
 
 mod corpus;
+mod prepared;
 mod repositories;
 
 use std::fs;
@@ -122,6 +123,33 @@ fn how_a_command_ends_is_told_as_outside() {
 }
 
 #[test]
+fn a_pipe_outside_and_the_key_of_sessions_are_out_of_reach() {
+    let env = elsewhere();
+    let fifo = env.root().join("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o666),
+        0,
+    )
+    .expect("a pipe");
+    let reader = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("a reader");
+    let state = env.home().join("state/xsh");
+    let commands = [
+        format!("echo x > {}; echo $?", fifo.display()),
+        format!("cat {}/session-key; echo $?", state.display()),
+        format!("ls {}", state.display()),
+    ];
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let (_env, request) = in_turn(env, &commands, &[]);
+    assert_says(request.result("c1"), &["ermission denied"]);
+    assert_says(request.result("c2"), &["ermission denied"]);
+    assert_says(request.result("c3"), &["session-key"]);
+    drop(reader);
+}
+
+#[test]
 fn a_denial_is_explained_and_success_is_not() {
     check(
         "echo x > /etc/xsh-test",
@@ -157,7 +185,7 @@ fn what_turns_up_protected_is_moved_aside_and_kept() {
     let aside =
         env.sessions().pop().expect("a session").with_extension("files").join("moved-aside");
     assert_eq!(fs::read_to_string(aside.join("1-.mcp.json")).expect("kept"), "{}\n");
-    assert_eq!(fs::read_to_string(aside.join("1-.claude/n")).expect("kept"), "x\n");
+    assert_eq!(fs::read_to_string(aside.join("2-.claude/n")).expect("kept"), "x\n");
 }
 
 #[test]

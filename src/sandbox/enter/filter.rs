@@ -1,7 +1,7 @@
 //! The system call filter: what namespaces and Landlock do not cover.
 //!
 //! Sockets of other families than those that have a namespace reach outside by a path or a number
-//! (UNIX, VSOCK), and `io_uring` makes sockets without the calls that are watched. A program that runs as
+//! (UNIX, VSOCK; two UNIX sockets that are connected with each other do not), and `io_uring` makes sockets without the calls that are watched. A program that runs as
 //! its owner whoever starts it (setuid) would be a way out for later. Keys of the user's key rings,
 //! and a few interfaces of the kernel that no build or test needs, are closed.
 
@@ -94,10 +94,29 @@ fn unknown() -> Rules {
 fn refused(network: Network) -> Result<Rules, BackendError> {
     let mut rules: Rules = CLOSED.into_iter().map(|call| (call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, vec![SeccompRule::new(other_families(network)?)?]);
+    rules.insert(libc::SYS_socketpair, unbound_pairs()?);
     for (call, flags, mode) in MODES {
         rules.insert(call, setuid(flags, mode)?);
     }
     Ok(rules)
+}
+
+/// True of pairs of sockets that are not bound to each other: each can send to, and connect with, any
+/// socket that has a path. Pairs of the other kinds are pipes.
+fn unbound_pairs() -> Result<Vec<SeccompRule>, BackendError> {
+    const KIND: u64 = 0xf;
+    let condition = |argument, op, value: i32| {
+        let value = u64::from(value.cast_unsigned());
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)
+    };
+    [
+        condition(0, SeccompCmpOp::Ne, libc::AF_UNIX)?,
+        condition(1, SeccompCmpOp::MaskedEq(KIND), libc::SOCK_DGRAM)?,
+        condition(1, SeccompCmpOp::MaskedEq(KIND), libc::SOCK_RAW)?,
+    ]
+    .into_iter()
+    .map(|condition| SeccompRule::new(vec![condition]))
+    .collect()
 }
 
 /// True where a file would get the bit by which a program runs as its owner.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -12,8 +13,11 @@ use rustix::process::{
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::sys::{Signals, set_signals};
-use super::{Fault, Order, command, failed, filter, mounts, report, sys};
+use super::{Fault, Order, command, failed, filter, mounts, report, rules, sys};
 use crate::sandbox::{ALONE, FAULT, MISSED_NETWORK, TMP};
+
+/// Where commands may write in their own view, beside the roots.
+const OWN: [&str; 3] = [TMP, "/var/tmp", "/dev"];
 
 /// What is missing where the old `/proc` has to stay.
 const OLD_PROC: &str = "processes outside can be seen in /proc";
@@ -95,6 +99,9 @@ fn serve(order: &Order, mut writer: PipeWriter) -> Result<(), Fault> {
 
 fn start(order: &Order) -> Fault {
     set_signals(Signals::Default);
+    // What a mount does not keep from: pipes outside can be written to where files cannot. Kernels
+    // without Landlock, and no others, leave that open.
+    let _ = rules::confine(&[&order.roots[..], &OWN.map(PathBuf::from)].concat());
     match filter::install(filter::Network::Own) {
         Ok(()) => command::become_it(order, TMP.as_ref()),
         Err(fault) => fault,

@@ -17,6 +17,7 @@ use rustix::mount::{
 use super::sys::{Attribute, set_mount};
 use super::{Fault, Order, failed};
 use crate::sandbox::{TMP, keep};
+use crate::session::origin::KEY_FILE;
 
 /// Devices that do nothing but give or take bytes.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -65,7 +66,13 @@ pub(super) fn confine(order: &Order) -> Result<(), Fault> {
             return Err(format!("{} is not where it was", root.display()));
         }
     }
-    roots.iter().try_for_each(|root| nail_down(root, &order.protected))
+    roots.iter().try_for_each(|root| nail_down(root, &order.protected))?;
+    hide(&order.state.join(KEY_FILE))
+}
+
+/// Puts something in a file's place that nobody can open.
+fn hide(file: &Path) -> Result<(), Fault> {
+    if file.is_file() { put(&copy(Path::new("/dev/null"))?, file) } else { Ok(()) }
 }
 
 /// Keeps the folders above a root from being moved away where they are writable: the next command

@@ -1,9 +1,9 @@
-//! Landlock: writes are confined by rules instead of by what is mounted.
+//! Landlock: writes are confined by rules, instead of by what is mounted or besides.
 //!
 //! Rules can only give, so what lies protected in a writable folder stays writable, and the times,
 //! modes and owners of files are no concern of Landlock's.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
@@ -22,11 +22,15 @@ const OLDEST: ABI = ABI::V3;
 const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
-/// Confines this process and all that come of it.
-pub(super) fn confine(order: &Order) -> Result<(), Fault> {
-    let devices = DEVICES.map(Path::new);
-    let writable = order.roots.iter().map(PathBuf::as_path).chain([order.tmp.as_path()]);
-    let everywhere = writable.chain(devices.into_iter().filter(|path| path.exists()));
+/// What may be written to where nothing but Landlock confines.
+pub(super) fn writable(order: &Order) -> Vec<PathBuf> {
+    let devices = DEVICES.iter().map(PathBuf::from);
+    order.roots.iter().cloned().chain([order.tmp.clone()]).chain(devices).collect()
+}
+
+/// Confines this process and all that come of it to these files and folders, as far as they are there.
+pub(super) fn confine(writable: &[PathBuf]) -> Result<(), Fault> {
+    let everywhere = writable.iter().filter(|path| path.exists());
     let build = || -> Result<RulesetStatus, landlock::RulesetError> {
         let status = ruleset()?
             .create()?
@@ -61,6 +65,7 @@ pub(super) fn missing() -> Option<Vec<String>> {
         "files that other programs run by themselves (.git/hooks, .vscode, …) can be changed"
             .to_owned(),
         "modes, owners and times of the user's files outside can be changed".to_owned(),
+        "the key that marks the user's sessions can be read".to_owned(),
         "there is no loopback network".to_owned(),
     ];
     if !scoped {

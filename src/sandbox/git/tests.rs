@@ -57,14 +57,16 @@ proptest! {
     fn what_is_written_is_found(
         names in proptest::collection::btree_set("[a-c]{1,3}(/[a-c]{1,200}){0,2}", 0..20),
         links in proptest::collection::vec(any::<bool>(), 20),
+        bits in proptest::sample::select(&[0, 1, 0o755]),
         version in 2_u32..=4,
         hash in proptest::sample::select(&HASHES),
     ) {
-        let modes = links.iter().map(|link| if *link { LINK } else { FILE });
+        // Git looks at the kind alone.
+        let modes = links.iter().map(|link| if *link { LINK | bits } else { FILE });
         let entries: Vec<_> = modes.zip(names).collect();
         let bytes = written(version, hash, &entries, b"TREE\0\0\0\x02ab");
         let expected: Vec<_> =
-            entries.iter().filter(|entry| entry.0 == LINK).map(|entry| PathBuf::from(&entry.1)).collect();
+            entries.iter().filter(|entry| entry.0 & KIND == LINK).map(|entry| PathBuf::from(&entry.1)).collect();
         prop_assert_eq!(index(&bytes, hash), Some(Index { links: expected, base: None }));
         let bytes = written(version, hash, &entries, b"");
         for cut in 0..bytes.len() {
@@ -149,8 +151,11 @@ fn plain_settings_are_those_that_have_nothing_run() {
         ("[remote \"o\"]\nuploadpack = x", false),
         ("[extensions]\nworktreeConfig = true", false),
         ("name = x", false),
+        ("[core]\nworktree = ../own", true),
+        ("[core]\nworktree = ../other", false),
+        ("[core]\nworktree = ../own\\\n/../other", false),
     ] {
-        assert_eq!(is_plain(text.as_bytes()), expected, "{text}");
+        assert_eq!(is_plain(text.as_bytes(), |tree| tree == "../own"), expected, "{text}");
     }
 }
 
@@ -160,6 +165,8 @@ fn a_pointer_leads_where_git_goes() {
         (&b"gitdir: ../a b\n"[..], Some("../a b")),
         (b"gitdir: a\r\n\n", Some("a")),
         (b"gitdir: a\0b", Some("a")),
+        (b"gitdir: a \n", Some("a ")),
+        (b"gitdir: a\t\r\n", Some("a\t")),
         (b"gitdir:a", None),
         (b"gitdir: \n", None),
         (b"", None),

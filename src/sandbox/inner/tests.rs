@@ -38,11 +38,11 @@ fn repositories_are_found_wherever_they_lie() {
         ("broken/.git", "gitdir: nowhere"),
     ]);
     symlink(root.join("a"), root.join("link")).unwrap();
-    let found = look(std::slice::from_ref(&root), &[]);
+    let found = look(std::slice::from_ref(&root), &[], None);
     let folders = found.repositories.iter().map(|repository| &repository.folder);
-    assert_eq!(names(folders, &root), ["", "bare.git", "a/b", "a/b/c"]);
+    assert_eq!(names(folders, &root), ["", "bare.git", "a/b", "bare.git/objects/x", "a/b/c"]);
     let git = names(&found.git_folders, &root);
-    assert_eq!(git, [".git", ".git/modules/m", "a/b/.git", "bare.git"]);
+    assert_eq!(git, [".git", ".git/modules/m", "a/b/.git", "bare.git", "bare.git/objects/x/.git"]);
     let protected = names(&found.protected, &root);
     for path in [
         ".git/modules/m/config",
@@ -71,7 +71,7 @@ fn what_settings_name_is_protected() {
             "[core]\nhooksPath = \"other hooks\"\n[core]\nhooksPath = .\n[core]hooksPath=~/x",
         ),
     ]);
-    let found = look(std::slice::from_ref(&root), &[]);
+    let found = look(std::slice::from_ref(&root), &[], None);
     let named: Vec<_> = names(&found.protected, &root);
     let named: Vec<_> = named.iter().filter(|path| !path.starts_with(".git")).collect();
     assert_eq!(named, [".hooks/git", "first", "other hooks", "second"]);
@@ -83,9 +83,9 @@ fn many_folders_hide_nothing_that_was_found() {
     let many: Vec<_> = many.iter().map(|name| (name.as_str(), "")).collect();
     let (_folder, root) = tree(&[&many[..], &[("z/z/.git/HEAD", "")]].concat());
     let roots = [root.clone()];
-    assert!(look(&roots, &[]).cut);
+    assert!(look(&roots, &[], None).cut);
     let before = [Repository { folder: root.join("z/z"), git: root.join("z/z/.git") }];
-    let found = look(&roots, &before);
+    let found = look(&roots, &before, None);
     assert_eq!((found.cut, found.repositories), (true, before.to_vec()));
 }
 
@@ -108,8 +108,8 @@ fn that_there_are_too_many_is_known() {
     let most: Vec<_> = most.iter().map(|name| (name.as_str(), "")).collect();
     let (_folder, root) = tree(&most);
     let roots = [root.clone()];
-    assert!(!look(&roots, &[]).cut);
+    assert!(!look(&roots, &[], None).cut);
     fs::create_dir_all(root.join("more/.git")).unwrap();
-    let found = look(&roots, &[]);
+    let found = look(&roots, &[], None);
     assert_eq!((found.cut, found.repositories.len()), (true, MOST));
 }

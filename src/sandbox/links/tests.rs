@@ -49,7 +49,7 @@ impl Place {
     }
 
     fn look(&self) -> Found {
-        inner::look(std::slice::from_ref(&self.root), &[])
+        inner::look(std::slice::from_ref(&self.root), &[], None)
     }
 
     /// What is to be moved, and the lines that are said, as if only the top was known.

@@ -13,7 +13,7 @@ use crate::support::provider::Provider;
 use crate::support::reply::{Reply, shell};
 
 /// Git as the user runs it, outside of every sandbox.
-fn git(env: &Env, arguments: &[&str]) -> String {
+pub(super) fn git(env: &Env, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(env.workspace()).env_clear();
     command.envs(env.vars().iter().map(|(name, value)| (name, value)));
@@ -23,7 +23,7 @@ fn git(env: &Env, arguments: &[&str]) -> String {
 
 /// A workspace with a repository, with others in these folders, and with a program that leaves a trace
 /// when it is run.
-fn place(folders: &[&str]) -> Env {
+pub(super) fn place(folders: &[&str]) -> Env {
     let mut env = elsewhere();
     for who in ["AUTHOR", "COMMITTER"] {
         env.set(&format!("GIT_{who}_NAME"), "a");
@@ -56,11 +56,11 @@ fn nothing_runs(env: Env, commands: &[&str]) -> (Env, Request) {
 }
 
 /// Makes a repository in `sub` that has the program run, and makes it a part of the one at the top.
-const MADE: &str = "git init -q sub && git -C sub commit -q --allow-empty -m x && \
+pub(super) const MADE: &str = "git init -q sub && git -C sub commit -q --allow-empty -m x && \
                     git -C sub config core.fsmonitor $PWD/evil";
 
 /// What can be done between the two to hide it.
-const HOW: [&str; 10] = [
+const HOW: [&str; 11] = [
     "",
     "git update-index --index-version 4; ",
     "git update-index --split-index; ",
@@ -69,6 +69,8 @@ const HOW: [&str; 10] = [
     "git -C sub config include.path $PWD/more; git config -f more core.fsmonitor $PWD/evil; ",
     "mv sub/.git other; echo 'gitdir: ../other' > sub/.git; ",
     "mv sub/.git other; ln -s ../other sub/.git; ",
+    "mv sub/.git 'other '; cp -r 'other ' other; git config -f other/config --unset core.fsmonitor; \
+     echo 'gitdir: ../other ' > sub/.git; ",
     "mv sub/.git .git/modules; echo 'gitdir: ../.git/modules' > sub/.git; ",
     "mkdir p; mv sub p/sub; git -C p init -q; git -C p add sub; mv p sub; git -C sub commit -qm y; ",
 ];
