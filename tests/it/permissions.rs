@@ -443,3 +443,17 @@ fn the_mode_can_be_switched_in_the_session() {
     let log = env.log();
     assert_eq!(log.last("permission")["mode"], "full");
 }
+
+#[test]
+fn rules_that_cannot_be_read_stop_the_start() {
+    let provider = Provider::start([]);
+    let env = Env::new(&provider);
+    env.config("[permissions]\ndeny = [\"shell\"]\n");
+    let config = env.home().join("config/xsh/config.toml");
+    let mut bytes = fs::read(&config).expect("the file");
+    bytes.extend(b"# caf\xe9\n");
+    fs::write(&config, bytes).expect("the file");
+    let output = env.run(&["-p", "go"]).expect_code(2);
+    assert_says(&output.stderr, &["error: configuration", "config.toml", "UTF-8", "help:"]);
+    assert!(provider.requests().is_empty());
+}
