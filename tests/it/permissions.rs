@@ -122,6 +122,15 @@ fn a_rule_that_can_never_match_stops_the_start() {
 }
 
 #[test]
+fn a_flag_overrules_a_kept_answer() {
+    let provider = calling(vec![shell("c1", "touch p")]);
+    let env = Env::new(&provider);
+    env.config("[permissions]\nallow = [\"shell(touch p)\"]\n");
+    let _ = env.run(&["--disallowed-tools", "shell", "-p", "go"]).expect_code(4);
+    assert!(!env.exists("p"));
+}
+
+#[test]
 fn a_project_makes_no_rules() {
     let provider = calling(vec![shell("c1", "touch p")]);
     let env = Env::new(&provider);

@@ -110,7 +110,7 @@ fn a_file_of_the_user_that_cannot_be_read_stops_the_start() {
     symlink("nothing", &path).unwrap();
     refused("config.toml is a link that leads nowhere");
     fs::write(&path, "").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     // Root can read everything.
     if fs::File::open(&path).is_err() {
         refused("denied");
