@@ -110,17 +110,23 @@ pub fn prepare(args: &Args, attempt: Option<Attempt>) -> Result<Start, Error> {
     }
     warnings.extend(warning);
     warnings.append(&mut config.warnings);
-    let rules = rules(&config)?;
+    let rules = rules(&config, &world)?;
     let (resume, notes) = (wanted.map(|(path, _)| path), Vec::new());
     Ok(Start { config, world, args, store, resume, foreign, rules, sandbox, warnings, notes })
 }
 
 /// The user's rules, from the configuration and the command line.
-fn rules(config: &Config) -> Result<Rules, Error> {
+fn rules(config: &Config, world: &World) -> Result<Rules, Error> {
     let registry = Registry::builtin();
+    // A rule may name a tool that the user has yet to trust.
+    let offered = world.offered.tools.clone();
+    let folders: Vec<Folder> = own_tools(world).into_iter().chain(offered).collect();
+    let (custom, _) = custom::load(&folders, &registry.names());
+    let custom = custom.iter().map(|tool| tool.name.as_str());
+    let tools: Vec<&str> = registry.names().into_iter().chain(custom).collect();
     let roots: Vec<PathBuf> =
         std::iter::once(&config.workspace).chain(&config.add_dirs).cloned().collect();
-    Rules::load(&config.rules, Ground { tools: &registry.names(), roots: &roots })
+    Rules::load(&config.rules, Ground { tools: &tools, roots: &roots })
 }
 
 fn open_store(config: &Config, args: &Args) -> (Store, Option<String>) {
@@ -227,10 +233,12 @@ fn registry(start: &mut Start) -> Registry {
 
 /// The folders whose tools count.
 pub fn tool_folders(world: &World) -> Vec<Folder> {
-    let user = world.environment.user_dir().map(|dir| dir.join("tools"));
-    let user = user.and_then(|path| custom::read_folder(&path, Owner::User));
     let project = world.offered.tools.clone().filter(|_| world.trust == Trust::Granted);
-    user.into_iter().chain(project).collect()
+    own_tools(world).into_iter().chain(project).collect()
+}
+
+fn own_tools(world: &World) -> Option<Folder> {
+    custom::read_folder(&world.environment.user_dir()?.join("tools"), Owner::User)
 }
 
 fn tell(start: &mut Start, wires: &Wires) {

@@ -1,7 +1,7 @@
 //! Reads what [`resolve`](super::resolve::resolve) weighs: environment, folders and files.
 //!
-//! A missing or unusable home never keeps xsh from starting; a file that exists and cannot be
-//! understood does.
+//! A missing or unusable home never keeps xsh from starting; a file of the user's that exists and
+//! cannot be read or understood does.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -39,7 +39,7 @@ pub fn world(args: &Args, environment: Environment) -> Result<World, Error> {
     warnings.extend(unusable);
     let user = environment.user_dir().map(|dir| dir.join("config.toml"));
     let user = match user {
-        Some(path) => config_file(&path, &mut warnings)?,
+        Some(path) => config_file(&path)?,
         None => None,
     };
     let add_dirs = args.work.add_dir.iter().map(|dir| folder(&at(&environment, dir), "--add-dir"));
@@ -118,15 +118,25 @@ fn folder(path: &Path, what: &str) -> Result<PathBuf, Error> {
     Ok(real)
 }
 
-/// The user's configuration file, if there is one. One that cannot be read is a warning.
-fn config_file(path: &Path, warnings: &mut Vec<String>) -> Result<Option<File>, Error> {
+/// The user's configuration file, if there is one. What is there and cannot be read is an error: it may
+/// hold rules that forbid something.
+fn config_file(path: &Path) -> Result<Option<File>, Error> {
+    let unread = |why: &dyn std::fmt::Display| {
+        Error::usage(format!("configuration {}", path.display()), why)
+            .help("make it a readable text file, or move it away to go on without your settings")
+    };
     match read_text(path) {
         Ok(text) => file::parse(path, &text, Scope::User).map(Some),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(e) => {
-            warnings.push(format!("{} is not used: {e}", path.display()));
-            Ok(None)
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            let dangling = |path: &&Path| path.is_symlink() && !path.exists();
+            match path.ancestors().find(dangling) {
+                Some(link) => {
+                    Err(unread(&format!("{} is a link that leads nowhere", link.display())))
+                }
+                None => Ok(None),
+            }
         }
+        Err(e) => Err(unread(&e)),
     }
 }
 

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use command::Part;
 use path::Target;
 use protected::is_protected;
-use rules::{List, Rules};
+use rules::{List, Rules, SHELL};
 
 /// How freely the agent may act. The names other agents use for the same are accepted too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -252,6 +252,8 @@ fn run(mode: Mode, rules: &Rules, strength: &Strength, tool: &str, command: &str
     match (mode, strength) {
         (Mode::Auto, Strength::Full | Strength::Partial(_)) => Decision::Allow(None),
         (Mode::Auto, Strength::None(why)) => Decision::Ask(Why::Unconfined(why.clone())),
+        // No rule is about the command of a user-defined tool; its name alone decides.
+        _ if tool != SHELL => Decision::Ask(Why::Mode),
         _ => Decision::Ask(read.map_or_else(Why::Unclear, |_| Why::Mode)),
     }
 }

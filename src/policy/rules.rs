@@ -3,7 +3,7 @@
 //! For `shell` the pattern is a command, word by word, with a `*` at its end for any further
 //! arguments; for the file tools it is a path in the form of `.gitignore`, from the workspace, or
 //! from the root of the file system if it begins with `//`. A rule that can never match is an
-//! error: it would be believed to protect.
+//! error: it would be believed to protect. A user-defined tool has no patterns, only its name.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use super::loose::Found;
 use super::path::{PathPattern, Target};
 use super::{Action, Kind, loose};
 use crate::error::Error;
+use crate::suggest;
 
 /// What a rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,7 +122,8 @@ pub struct Ground<'a> {
 }
 
 impl Rules {
-    /// Understands rules. The error names the place of the first that can never match.
+    /// Understands rules. The error names the place of the first that can never match, as far as the
+    /// place itself decides: a flag may overrule the configuration.
     pub fn load(written: &[Written], ground: Ground<'_>) -> Result<Self, Error> {
         let mut rules = Self::default();
         for one in written {
@@ -275,9 +277,7 @@ impl Rule {
             }
         };
         if !ground.tools.contains(&tool) {
-            let known = ground.tools.join(", ");
-            let why = format!("there is no tool `{tool}`");
-            return Err(Refusal::new(why).help(format!("the tools are {known}")));
+            check_unknown(tool, &written.place, ground)?;
         }
         let pattern = match pattern {
             None => Pattern::Any,
@@ -296,7 +296,11 @@ impl Rule {
                 }
                 Pattern::Path(Box::new(path))
             }
-            Some(_) => return Err(Refusal::new(format!("`{tool}` takes no pattern"))),
+            Some(_) => {
+                let help = format!("`{tool}` alone stands for every call of it");
+                let why = "a tool that is not built in takes no pattern";
+                return Err(Refusal::new(why).help(help));
+            }
         };
         let tool = tool.to_owned();
         Ok(Some(Self { written, tool, pattern }))
@@ -322,7 +326,10 @@ impl Rule {
 
     /// Is everything that `other` matches decided by this rule before?
     fn hides(&self, other: &Self) -> bool {
-        if self.written.list >= other.written.list {
+        let (over, under) = (&self.written, &other.written);
+        // A flag may overrule for one run what the configuration says.
+        let is_flag = |written: &Written| matches!(written.place, Place::Flag(_));
+        if over.list >= under.list || is_flag(over) != is_flag(under) {
             return false;
         }
         match (&self.pattern, &other.pattern) {
@@ -332,6 +339,23 @@ impl Rule {
             _ => false,
         }
     }
+}
+
+/// Refuses a name that no tool here has, but for one in the configuration that can be a tool of another
+/// project's. A slip of the pen must not pass for that, so it may not be like a built-in tool's.
+fn check_unknown(tool: &str, place: &Place, ground: Ground<'_>) -> Result<(), Refusal> {
+    let builtin: Vec<&str> = [CHANGE, LOOK, &[SHELL]].concat();
+    let near = suggest::tool(tool, &builtin);
+    let could_be = !tool.is_empty()
+        && tool.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if could_be && near.is_none() && matches!(place, Place::File(..)) {
+        return Ok(());
+    }
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the tools are {}", ground.tools.join(", ")),
+    };
+    Err(Refusal::new(format!("there is no tool `{tool}`")).help(help))
 }
 
 fn is_file_tool(tool: &str) -> bool {

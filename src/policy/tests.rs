@@ -69,6 +69,7 @@ fn a_partial_sandbox_counts_for_who_has_chosen() {
 #[test]
 fn rules_go_before_modes() {
     let (env, a) = (target("/work/.env"), target("/work/a"));
+    let clock = Kind::Exec { command: "/c/clock < {}", leave: None };
     for (rules, tool, kind, expected) in [
         (&[(Deny, "read(.env)")][..], "read", Kind::Read(Some(&env)), "deny deny deny deny"),
         (&[(Deny, "read(.env)")], "edit", Kind::Write(&env), "deny deny deny deny"),
@@ -87,6 +88,11 @@ fn rules_go_before_modes() {
         (&[(Deny, "glob")], "glob", Kind::Read(None), "deny deny deny deny"),
         (&[(Deny, "glob")], "grep", Kind::Read(None), "allow allow allow allow"),
         (&[(Deny, "shell")], "shell", Kind::Stop, "deny deny deny deny"),
+        (&[(Deny, "clock")], "clock", clock, "deny deny deny deny"),
+        (&[(Ask, "clock")], "clock", clock, "deny ask ask allow"),
+        (&[(Allow, "clock")], "clock", clock, "deny rule rule allow"),
+        (&[(Allow, "clock"), (Deny, "shell")], "clock", clock, "deny rule rule allow"),
+        (&[(Allow, "shell")], "clock", clock, "deny ask allow allow"),
     ] {
         let action = Action { tool, kind };
         let loaded = load(rules).expect("rules");

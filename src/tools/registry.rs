@@ -19,19 +19,10 @@ use super::schema::Schema;
 use super::{Effect, Outcome, Tool, ToolContext, arguments};
 use super::{edit::Edit, glob::Glob, grep::Grep, read::Read, shell::Shell, write::Write};
 use crate::brief::brief;
+use crate::suggest::NICKNAMES;
 
 /// How much of an invented tool name is quoted back, in characters.
 const QUOTED: usize = 60;
-
-/// What other agents call these tools, without `_` and in lower case.
-const NICKNAMES: &[(&str, &[&str])] = &[
-    ("glob", &["ls", "list", "listfiles", "listdir", "listdirectory", "find", "findfiles"]),
-    ("grep", &["search", "searchfiles", "ripgrep", "rg", "searchcode"]),
-    ("read", &["readfile", "cat", "view", "open", "openfile"]),
-    ("write", &["writefile", "createfile", "create"]),
-    ("edit", &["editfile", "strreplace", "replace", "applypatch", "patch", "multiedit"]),
-    ("shell", &["bash", "sh", "exec", "execute", "run", "runcommand", "terminal", "shellcommand"]),
-];
 
 /// The registered tools in table order, which is also their order on the wire.
 pub struct Registry {

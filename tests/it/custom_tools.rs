@@ -121,3 +121,45 @@ fn the_question_shows_the_program_and_its_input() {
         provider.last_request().result("c1").starts_with("{\"text\":\"a\u{202e}b\"}\n[exit code 0")
     );
 }
+
+#[test]
+fn rules_name_a_tool_that_a_user_defines() {
+    for (config, flags, runs) in [
+        ("", &["--allowed-tools", "touch"][..], true),
+        ("", &["--disallowed-tools", "touch", "--permission-mode", "full"], false),
+        ("allow = ['touch']", &[], true),
+        ("allow = ['touch']\ndeny = ['shell']", &[], true),
+        ("allow = ['shell']", &[], false),
+        ("ask = ['touch']", &["--permission-mode", "auto"], false),
+        ("deny = ['touch']", &["--permission-mode", "full"], false),
+        ("allow = ['touch', 'not_installed_here']", &[], true),
+    ] {
+        let replies = [Reply::calls([call("c1", "touch", json!({}))]), Reply::text("Done.")];
+        let provider = Provider::start(replies);
+        let env = Env::new(&provider);
+        env.config(&format!("permission_mode = 'ask'\n[permissions]\n{config}\n"));
+        // On a path that the sandbox has too.
+        env.write("t", "#!/bin/sh\ntouch made\n");
+        let command = format!("command = ['sh', '{}']", env.path("t").display());
+        own_tool(&env, "t.toml", &format!("name = 'touch'\ndescription = 'x'\n{command}\n"));
+        let _ = env.run(&[flags, &["-p", "go"]].concat()).expect_code(if runs { 0 } else { 4 });
+        assert_eq!(env.exists("made"), runs, "{config} {flags:?}");
+    }
+}
+
+#[test]
+fn always_lets_a_tool_run_for_the_session() {
+    let calls = ["c1", "c2"].map(|id| Reply::calls([call(id, "hello", json!({}))]));
+    let provider = Provider::start(calls.into_iter().chain([Reply::text("Done.")]));
+    let env = Env::new(&provider);
+    own_tool(&env, "t.toml", "name = 'hello'\ndescription = 'x'\ncommand = ['echo', 'hi']\n");
+    let pty = Pty::xsh(&env, &["--permission-mode", "ask"]);
+    pty.settle();
+    pty.line("go");
+    pty.wait_for("in this session only: hello");
+    assert_says(&pty.screen(), &["mode ask asks before this"]);
+    pty.settle();
+    pty.line("a");
+    pty.wait_for("Done.");
+    assert_says(provider.last_request().result("c2"), &["hi"]);
+}

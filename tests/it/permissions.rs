@@ -122,6 +122,15 @@ fn a_rule_that_can_never_match_stops_the_start() {
 }
 
 #[test]
+fn a_flag_overrules_a_kept_answer() {
+    let provider = calling(vec![shell("c1", "touch p")]);
+    let env = Env::new(&provider);
+    env.config("[permissions]\nallow = [\"shell(touch p)\"]\n");
+    let _ = env.run(&["--disallowed-tools", "shell", "-p", "go"]).expect_code(4);
+    assert!(!env.exists("p"));
+}
+
+#[test]
 fn a_project_makes_no_rules() {
     let provider = calling(vec![shell("c1", "touch p")]);
     let env = Env::new(&provider);
@@ -442,4 +451,18 @@ fn the_mode_can_be_switched_in_the_session() {
     assert_eq!(first.messages(), &last.messages()[..same], "the mode is no part of a request");
     let log = env.log();
     assert_eq!(log.last("permission")["mode"], "full");
+}
+
+#[test]
+fn rules_that_cannot_be_read_stop_the_start() {
+    let provider = Provider::start([]);
+    let env = Env::new(&provider);
+    env.config("[permissions]\ndeny = [\"shell\"]\n");
+    let config = env.home().join("config/xsh/config.toml");
+    let mut bytes = fs::read(&config).expect("the file");
+    bytes.extend(b"# caf\xe9\n");
+    fs::write(&config, bytes).expect("the file");
+    let output = env.run(&["-p", "go"]).expect_code(2);
+    assert_says(&output.stderr, &["error: configuration", "config.toml", "UTF-8", "help:"]);
+    assert!(provider.requests().is_empty());
 }

@@ -1,7 +1,13 @@
 use std::ffi::OsStr;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::cli::{Parsed, parse};
+
+fn pipe(path: &Path) {
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+}
 
 struct Place {
     dir: tempfile::TempDir,
@@ -77,39 +83,64 @@ fn a_missing_or_useless_home_is_no_obstacle() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_a_warning() {
+fn a_file_of_the_user_that_cannot_be_read_stops_the_start() {
     let place = Place::new();
-    let path = "home/.config/xsh/config.toml";
+    let path = place.path("home/.config/xsh/config.toml");
     let long = vec![b'#'; (1 << 20) + 1];
+    let refused = |part: &str| {
+        let error = place.at_home(&[]).unwrap_err();
+        let start = format!("error: configuration {}: ", path.display());
+        assert!(error.starts_with(&start) && error.contains(part), "{error}");
+        assert!(error.contains("\nhelp: "), "{error}");
+        if path.is_dir() { fs::remove_dir(&path) } else { fs::remove_file(&path) }.unwrap();
+        assert!(place.at_home(&[]).unwrap().warnings.is_empty());
+    };
     let cases: [(&str, &[u8]); 2] =
         [("it is not UTF-8 text", b"model = '\xff'"), ("larger than 1 MiB", &long)];
     for (part, text) in cases {
-        place.write(path, text);
-        let warnings = place.at_home(&[]).unwrap().warnings;
-        assert!(warnings.len() == 1 && warnings[0].contains(part), "{warnings:?}");
+        fs::write(&path, text).unwrap();
+        refused(part);
     }
-    fs::remove_file(place.path(path)).unwrap();
-    fs::create_dir(place.path(path)).unwrap();
-    let warnings = place.at_home(&[]).unwrap().warnings;
-    assert!(
-        warnings[0].contains("config.toml is not used: it is not a regular file"),
-        "{warnings:?}"
-    );
+    fs::create_dir(&path).unwrap();
+    refused("it is not a regular file");
+    pipe(&path);
+    refused("it is not a regular file");
+    symlink("config.toml", &path).unwrap();
+    refused("symbolic links");
+    symlink("nothing", &path).unwrap();
+    refused("config.toml is a link that leads nowhere");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    // Root can read everything.
+    if fs::File::open(&path).is_err() {
+        refused("denied");
+    }
 }
 
-#[cfg(unix)]
+#[test]
+fn a_folder_of_the_user_that_is_a_dangling_link_stops_the_start() {
+    let place = Place::new();
+    fs::remove_dir(place.path("home/.config/xsh")).unwrap();
+    assert!(place.at_home(&[]).is_ok());
+    symlink("nothing", place.path("home/.config/xsh")).unwrap();
+    let error = place.at_home(&[]).unwrap_err();
+    assert!(error.contains(".config/xsh is a link that leads nowhere"), "{error}");
+}
+
+#[test]
+fn a_file_of_the_project_that_cannot_be_read_is_a_warning() {
+    let place = Place::new();
+    let path = "project/.xsh/config.toml";
+    place.write(path, b"model = '\xff'");
+    let warnings = place.at_home(&[]).unwrap().warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("it is not UTF-8 text"), "{warnings:?}");
+}
+
 #[test]
 fn a_pipe_in_place_of_a_file_does_not_block() {
     let place = Place::new();
     let path = place.path("project/.xsh/config.toml");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &path,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-        0,
-    )
-    .unwrap();
+    pipe(&path);
     let warnings = place.at_home(&[]).unwrap().warnings;
     assert!(warnings[0].contains("not a regular file"), "{warnings:?}");
 }

@@ -5,7 +5,8 @@ const TOOLS: &[&str] = &["glob", "grep", "read", "write", "edit", "shell"];
 
 fn offered(rules: &Rules, action: &Action<'_>) -> String {
     let roots = roots();
-    let ground = Ground { tools: TOOLS, roots: &roots };
+    let tools = [TOOLS, &["clock"]].concat();
+    let ground = Ground { tools: &tools, roots: &roots };
     let masks = Masks::new([("K".to_owned(), "hunter2-hunter2".to_owned())]);
     let Decision::Ask(why) = decide(Mode::Ask, rules, &Strength::Full, action) else {
         return "not asked".to_owned();
@@ -67,6 +68,17 @@ fn the_narrowest_rule_is_offered_and_never_a_secret() {
         let action = Action { tool: "shell", kind: Kind::Exec { command, leave: Some("x") } };
         assert_eq!(offered(&rules, &action), expected, "{command}");
     }
+}
+
+#[test]
+fn a_user_defined_tool_is_offered_by_its_name() {
+    let action =
+        Action { tool: "clock", kind: Kind::Exec { command: "/c/clock < {}", leave: None } };
+    assert_eq!(offered(&Rules::default(), &action), "session clock");
+    let Decision::Ask(why) = decide(Mode::Ask, &Rules::default(), &Strength::Full, &action) else {
+        panic!("not asked");
+    };
+    assert_eq!(why.text(Mode::Ask), "mode ask asks before this");
 }
 
 proptest::proptest! {

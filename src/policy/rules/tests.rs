@@ -32,6 +32,11 @@ fn a_rule_that_can_never_match_is_an_error() {
     for (rules, why) in [
         (&[(Allow, "bash")][..], "there is no tool `bash`"),
         (&[(Deny, "")], "there is no tool ``"),
+        (&[(Deny, "Bash")], "did you mean `shell`"),
+        (&[(Deny, "raed")], "did you mean `read`"),
+        (&[(Deny, "Clock")], "there is no tool `Clock`"),
+        (&[(Allow, "clock(*)")], "takes no pattern"),
+        (&[(Deny, "clock"), (Allow, "clock")], "goes before"),
         (&[(Deny, "shell(ls")], "bracket"),
         (&[(Deny, "shell()")], "empty"),
         (&[(Allow, "read( )")], "empty"),
@@ -60,6 +65,21 @@ fn a_rule_that_can_never_match_is_an_error() {
         let text = format!("{error}");
         assert!(text.contains(why) && text.contains("line"), "{rules:?}: {text}");
         assert_eq!(error.exit, crate::error::Exit::Usage);
+    }
+}
+
+#[test]
+fn a_flag_may_overrule_the_configuration() {
+    use List::{Allow, Deny};
+    let file = || Place::File("/home/me/config.toml".into(), 1);
+    let flag = || Place::Flag("--disallowed-tools");
+    for (over, under, fits) in
+        [(flag(), file(), true), (file(), flag(), true), (flag(), flag(), false)]
+    {
+        let rule = |list, text: &str, place| Written { list, text: text.to_owned(), place };
+        let rules = [rule(Allow, "shell(touch one)", under), rule(Deny, "shell", over)];
+        let loaded = Rules::load(&rules, Ground { tools: TOOLS, roots: &roots() });
+        assert_eq!(loaded.is_ok(), fits, "{rules:?}");
     }
 }
 
