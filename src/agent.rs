@@ -269,15 +269,20 @@ impl Agent {
                 return Err(Error::usage("this session is open already", ""));
             }
             let header = log::read_header(&path).map_err(|error| resume::cannot_resume(&error))?;
-            if store.home(&path, &header.cwd, &root) != root {
-                return Err(Error::usage("this session belongs to another folder", header.cwd)
-                    .help(format!("xsh --resume {}", header.id)));
-            }
             if store.origin(&path, &header) == Origin::Foreign {
                 return Err(Error::usage(format!("{} was not written here", header.id), "")
                     .help(origin::advice(&header.id)));
             }
-            resume::open(&path, &profile, store.refuge(), &stop)
+            if store.home(&path, &header, &root) != root {
+                return Err(Error::usage("this session belongs to another folder", header.cwd)
+                    .help(format!("xsh --resume {}", header.id)));
+            }
+            let mut resumed = resume::open(&path, &profile, &root, store.refuge(), &stop)?;
+            if Path::new(&header.cwd) != root {
+                let origin = store.origin(&path, &header);
+                resumed.warnings.push(origin::stays(origin, &header.cwd, &root));
+            }
+            Ok(resumed)
         });
         let resumed = opened.await.map_err(|error| Error::failed("cannot resume", error))??;
         let turns = resumed.session.state.turn;
