@@ -42,7 +42,7 @@ pub(crate) fn run() {
 
 /// Reads the session as far as its next request.
 fn open(path: &Path) -> usize {
-    let opened = resume::open(path, &GENERIC, None, &CancellationToken::new());
+    let opened = resume::open(path, &GENERIC, Path::new("/"), None, &CancellationToken::new());
     let mut state = opened.unwrap_or_else(|_| panic!("unreadable")).session.state;
     state.set_reader(&GENERIC, Speaker { provider: "deepseek".to_owned(), model: "m".to_owned() });
     state.encoded().all().len()

@@ -269,15 +269,20 @@ impl Agent {
                 return Err(Error::usage("this session is open already", ""));
             }
             let header = log::read_header(&path).map_err(|error| resume::cannot_resume(&error))?;
-            if store.home(&path, &header.cwd, &root) != root {
-                return Err(Error::usage("this session belongs to another folder", header.cwd)
-                    .help(format!("xsh --resume {}", header.id)));
-            }
             if store.origin(&path, &header) == Origin::Foreign {
                 return Err(Error::usage(format!("{} was not written here", header.id), "")
                     .help(origin::advice(&header.id)));
             }
-            resume::open(&path, &profile, store.refuge(), &stop)
+            if store.home(&path, &header, &root) != root {
+                return Err(Error::usage("this session belongs to another folder", header.cwd)
+                    .help(format!("xsh --resume {}", header.id)));
+            }
+            let mut resumed = resume::open(&path, &profile, &root, store.refuge(), &stop)?;
+            if Path::new(&header.cwd) != root {
+                let origin = store.origin(&path, &header);
+                resumed.warnings.push(origin::stays(origin, &header.cwd, &root));
+            }
+            Ok(resumed)
         });
         let resumed = opened.await.map_err(|error| Error::failed("cannot resume", error))??;
         let turns = resumed.session.state.turn;
@@ -317,6 +322,7 @@ impl Agent {
     /// Goes on with this session, as the model in use reads it. The jobs of the one before end.
     pub(crate) fn take_session(&mut self, session: Session) {
         self.leave_jobs();
+        self.clear_away();
         self.session = session;
         self.retune();
     }
@@ -434,6 +440,14 @@ impl Agent {
         self.side_folder().join("tmp")
     }
 
+    /// Removes what does not outlast the session: all of an unsaved one, the temporary files of the
+    /// commands of a saved one. There may be nothing.
+    fn clear_away(&self) {
+        let saved = self.session.path().is_some();
+        let passing = if saved { self.temporary_folder() } else { self.side_folder() };
+        let _ = std::fs::remove_dir_all(passing);
+    }
+
     fn side_folder(&self) -> PathBuf {
         match self.session.path() {
             Some(path) => path.with_extension("files"),
@@ -444,14 +458,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Nothing of an unsaved session stays behind, and no temporary file of a command of a saved
-        // one; there may be nothing.
-        let passing = if self.session.path().is_none() {
-            self.side_folder()
-        } else {
-            self.temporary_folder()
-        };
-        let _ = std::fs::remove_dir_all(passing);
+        self.clear_away();
     }
 }
 

@@ -80,10 +80,9 @@ pub fn prepare(args: &Args, attempt: Option<Attempt>) -> Result<Start, Error> {
     };
     let mut foreign = None;
     if let Some((path, header)) = &wanted {
-        let home = store.home(path, &header.cwd, &config.workspace);
+        let home = store.home(path, header, &config.workspace);
         if home != Path::new(&header.cwd) {
-            let (recorded, home) = (&header.cwd, home.display());
-            warnings.push(format!("the session's folder {recorded} is gone; working in {home}"));
+            warnings.push(origin::stays(store.origin(path, header), &header.cwd, &home));
         } else if home != config.workspace {
             args = elsewhere(&args, &home)?;
             world = load::world(&args, Environment::read())?;
@@ -321,7 +320,8 @@ fn open_session(
     let Some(path) = &start.resume else {
         return Ok((start.store.create(&start.config.workspace, profile), None));
     };
-    let resumed = resume::open(path, profile, start.store.refuge(), &CancellationToken::new())?;
+    let (workspace, stop) = (&start.config.workspace, CancellationToken::new());
+    let resumed = resume::open(path, profile, workspace, start.store.refuge(), &stop)?;
     for warning in resumed.warnings {
         let _ = wires.updates.send(Update::Warning(warning));
     }

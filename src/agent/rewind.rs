@@ -101,9 +101,10 @@ impl Agent {
         let Some(path) = self.session.path().filter(|path| path.exists()) else {
             return Err(Error::usage("cannot fork", "this session is not saved, or still empty"));
         };
-        let (copy, old) = fork::copy(&path, end, self.store.refuge())?;
-        let resumed =
-            resume::open(&copy, &self.profile, self.store.refuge(), &CancellationToken::new())?;
+        let (refuge, old) = (self.store.refuge(), self.session.header.id.clone());
+        let copy = fork::copy(&path, &self.session.header, end, refuge)?;
+        let (root, stop) = (&self.workspace.root, CancellationToken::new());
+        let resumed = resume::open(&copy, &self.profile, root, refuge, &stop)?;
         self.take_session(resumed.session);
         self.opened(Some(self.session.state.turn));
         Ok(format!("forked from {old}; it stays as it is (/resume {old} goes back to it)"))

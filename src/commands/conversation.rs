@@ -88,7 +88,10 @@ fn ending(finished: &TurnFinished) -> String {
     let name = name.as_ref().and_then(serde_json::Value::as_str).unwrap_or("ended");
     let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
     let (sent, received) = (tokens(usage.prompt), tokens(usage.completion));
-    format!("{name}{detail} · {steps} steps · {sent} in, {received} out")
+    format!(
+        "{name}{detail} · {} · {sent} in, {received} out",
+        crate::ui::figures::count((*steps).into(), "step")
+    )
 }
 
 /// The error for a session that cannot be read.

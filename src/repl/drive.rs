@@ -166,7 +166,9 @@ fn answer(line: Line, always: bool, comment: bool) -> Said {
     Said::Answer(match text.to_lowercase().as_str() {
         "y" | "yes" => Answer::Yes,
         "a" | "always" if always => Answer::Always,
-        "a" | "always" => return Said::Again("always is no answer here: y yes, n no > "),
+        "a" | "always" => {
+            return Said::Again("always is no answer here: y yes, n no, c no and why > ");
+        }
         "" | "n" | "no" => Answer::No(None),
         "c" => return Said::Again(COMMENT),
         _ => Answer::No(said(text.strip_prefix("c ").unwrap_or(text).trim())),

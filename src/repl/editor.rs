@@ -89,6 +89,9 @@ impl Editor {
         let tty = Arc::new(Tty::new());
         let models = Names::default();
         let reader = (tty.clone(), models.clone());
+        if rich {
+            tokio::spawn(tty.clone().keep_modes());
+        }
         thread::Builder::new()
             .name("keys".into())
             .spawn(move || Reader::new(options, reader).run(&incoming))
@@ -196,7 +199,7 @@ impl Reader {
         let Some(editor) = self.editor.as_mut() else { return plain_line(prompt, goes_on) };
         let typed = std::mem::take(&mut self.typed).replace('\r', "\n");
         let start = sanitize::text(&typed).trim_end_matches('\n').to_owned();
-        match read(editor, prompt, &start) {
+        match read(editor, (&self.tty, &self.keys), prompt, &start) {
             Line::Text(text) => {
                 let text = self.keys.finish(&text);
                 self.remember(&text);
@@ -213,7 +216,7 @@ impl Reader {
         let editor = self.options.rich.then(make).flatten();
         let Some(mut editor) = editor else { return plain_line(prompt, |_| false) };
         self.keys.asking(true);
-        let line = read(&mut editor, prompt, "");
+        let line = read(&mut editor, (&self.tty, &self.keys), prompt, "");
         self.keys.asking(false);
         line
     }
@@ -233,14 +236,22 @@ impl Reader {
     }
 }
 
-/// Reads until there is a line. A resize or a stray byte can end a read of the library early;
+/// Reads until there is a line. Ctrl-Z, a resize or a stray byte can end a read of the library early;
 /// then it goes on with what was typed.
-fn read(editor: &mut Rustyline, prompt: &str, start: &str) -> Line {
-    let mut start = start.to_owned();
+fn read(editor: &mut Rustyline, (tty, keys): (&Tty, &Keys), prompt: &str, start: &str) -> Line {
+    let mut start = (start.to_owned(), String::new());
     loop {
-        match editor.readline_with_initial(prompt, (&start, "")) {
+        let (before, behind) = (&start.0, &start.1);
+        match tty.read(|| editor.readline_with_initial(prompt, (before, behind))) {
             Ok(text) => return Line::Text(text),
-            Err(ReadlineError::Interrupted) => return Line::Interrupted,
+            Err(ReadlineError::Interrupted) => match keys.take_stopped() {
+                Some(line) => {
+                    tty.stop();
+                    start = line;
+                    continue;
+                }
+                None => return Line::Interrupted,
+            },
             Err(ReadlineError::Signal(_)) => {}
             Err(ReadlineError::Io(error))
                 if matches!(
@@ -250,7 +261,7 @@ fn read(editor: &mut Rustyline, prompt: &str, start: &str) -> Line {
             Err(_) => return Line::Eof,
         }
         if let Some(help) = editor.helper() {
-            start.clone_from(&help.seen.borrow());
+            start = (help.seen.borrow().clone(), String::new());
         }
     }
 }

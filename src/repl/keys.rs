@@ -31,6 +31,8 @@ pub(super) struct Keys {
     /// insert, but not replace and move on, so the backslash goes when the message is sent.
     continued: Mutex<Vec<String>>,
     asking: AtomicBool,
+    /// Ctrl-Z ended the read: the text before the cursor and behind it.
+    stopped: Mutex<Option<(String, String)>>,
 }
 
 /// A paste that is still arriving.
@@ -62,6 +64,11 @@ impl Keys {
         self.asking.store(asking, Ordering::Relaxed);
     }
 
+    /// The line that Ctrl-Z was pressed in, once.
+    pub(super) fn take_stopped(&self) -> Option<(String, String)> {
+        lock(&self.stopped).take()
+    }
+
     /// What to do on a key, given the line and the cursor in it; none = what is usual.
     fn key(&self, key: KeyEvent, line: &str, cursor: usize) -> Option<Cmd> {
         let mut paste = lock(&self.paste);
@@ -79,6 +86,12 @@ impl Keys {
                 Some(Cmd::Noop)
             }
             KeyEvent(KeyCode::BracketedPasteEnd, _) => Some(Cmd::Noop),
+            // The library would set its modes again before the process has stopped.
+            KeyEvent(KeyCode::Char('Z'), Modifiers::CTRL) => {
+                let (before, behind) = line.split_at_checked(cursor).unwrap_or((line, ""));
+                *lock(&self.stopped) = Some((before.to_owned(), behind.to_owned()));
+                Some(Cmd::Interrupt)
+            }
             _ if asking => None,
             KeyEvent(KeyCode::Enter, Modifiers::NONE) => self.enter(line, cursor),
             KeyEvent(KeyCode::Enter, Modifiers::ALT)

@@ -1,24 +1,44 @@
 //! The terminal's modes: how they were, how they are while a turn runs, and back again.
 
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::{
+    ControlModes, InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr,
+    tcsetattr,
+};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Typed-ahead bytes that are kept at most.
 const TYPED_MAX: usize = 64 * 1024;
+
+/// How long a stop may take to reach every thread. One that nobody could continue does not come.
+const STOP_WITHIN: Duration = Duration::from_millis(50);
+
+/// What the terminal is used for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// A [`Quiet`] is held.
+    quiet: bool,
+    /// The line editor reads.
+    reading: bool,
+}
 
 /// The terminal as it was found; nothing where stdin is not one.
 #[derive(Debug)]
 pub struct Tty {
     original: Option<Termios>,
+    used: Mutex<Use>,
 }
 
 impl Tty {
     /// Notes how the terminal is now.
     pub fn new() -> Self {
-        Self { original: tcgetattr(io::stdin()).ok() }
+        Self { original: tcgetattr(io::stdin()).ok(), used: Mutex::default() }
     }
 
     /// Puts the terminal's own modes back as they were found.
@@ -45,15 +65,58 @@ impl Tty {
 
     /// Typed keys are not shown until the guard goes, but wait for the next prompt as they are.
     /// Ctrl-C and Ctrl-Z keep their meaning, but what was typed before them is not dropped.
-    pub fn quiet(&self) -> Quiet {
+    pub fn quiet(self: &Arc<Self>) -> Quiet {
+        self.change(|used| used.quiet = true);
+        Quiet { tty: Arc::clone(self) }
+    }
+
+    /// Runs a read of the line editor, which sets modes of its own.
+    pub(super) fn read<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.used().reading = true;
+        let done = read();
+        self.change(|used| used.reading = false);
+        done
+    }
+
+    /// Stops the program like Ctrl-Z in any other, with the terminal as it was found. Comes back when
+    /// the shell continues it, or soon where there is no shell that could.
+    pub(super) fn stop(&self) {
         if let Some(original) = &self.original {
-            let mut quiet = original.clone();
-            quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
-            quiet.local_modes.insert(LocalModes::NOFLSH);
-            quiet.input_modes.remove(InputModes::ICRNL);
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
         }
-        Quiet { original: self.original.clone() }
+        let _ = kill_current_process_group(Signal::TSTP);
+        thread::sleep(STOP_WITHIN);
+        self.change(|_| ());
+    }
+
+    /// Sets the modes again whenever the program was stopped and goes on: a shell has set its own.
+    pub(super) async fn keep_modes(self: Arc<Self>) {
+        let Ok(mut continued) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else { return };
+        while continued.recv().await.is_some() {
+            self.change(|_| ());
+        }
+    }
+
+    /// Changes what the terminal is used for, and sets the modes for it.
+    fn change(&self, change: impl FnOnce(&mut Use)) {
+        let mut used = self.used();
+        change(&mut used);
+        let Some(original) = &self.original else { return };
+        let mut modes = original.clone();
+        match *used {
+            Use { reading: true, .. } => raw(&mut modes),
+            Use { quiet: true, .. } => {
+                modes.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+                modes.local_modes.insert(LocalModes::NOFLSH);
+                modes.input_modes.remove(InputModes::ICRNL);
+            }
+            Use { .. } => {}
+        }
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+    }
+
+    fn used(&self) -> MutexGuard<'_, Use> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Something was typed and not yet read.
@@ -88,17 +151,32 @@ fn readable() -> bool {
     matches!(poll(&mut fds, at_once.as_ref()), Ok(count) if count > 0)
 }
 
+/// The modes that the line editor sets.
+fn raw(modes: &mut Termios) {
+    modes.input_modes.remove(
+        InputModes::BRKINT
+            | InputModes::ICRNL
+            | InputModes::INPCK
+            | InputModes::ISTRIP
+            | InputModes::IXON,
+    );
+    modes.control_modes.insert(ControlModes::CS8);
+    modes
+        .local_modes
+        .remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::IEXTEN | LocalModes::ISIG);
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+}
+
 /// See [`Tty::quiet`].
 #[must_use]
 #[derive(Debug)]
 pub struct Quiet {
-    original: Option<Termios>,
+    tty: Arc<Tty>,
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        if let Some(original) = &self.original {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, original);
-        }
+        self.tty.change(|used| used.quiet = false);
     }
 }

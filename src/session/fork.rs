@@ -9,14 +9,14 @@ use super::{clock, log, origin, store};
 use crate::error::Error;
 use crate::event::{Header, Record};
 
-/// Copies a log, lines before `end` only, under a new id; gives the copy's path and the old id.
+/// Copies the log of a session, lines before `end` only, under a new id; gives the copy's path.
 /// Contents kept for undo are shared by hard links, or copied.
 pub fn copy(
     path: &Path,
+    old: &Header,
     end: Option<u64>,
     refuge: Option<&Path>,
-) -> Result<(PathBuf, String), Error> {
-    let old = log::read_header(path).map_err(|error| super::resume::cannot_resume(&error))?;
+) -> Result<PathBuf, Error> {
     let id = clock::session_id();
     let copy = path.with_file_name(format!("{id}.jsonl"));
     let header = Header {
@@ -34,7 +34,7 @@ pub fn copy(
     })?;
     let _ = share_blobs(&path.with_extension("files"), &copy.with_extension("files"));
     store::note_latest(&copy, &id);
-    Ok((copy, old.id))
+    Ok(copy)
 }
 
 fn copy_log(from: &Path, to: &Path, header: &Header, end: Option<u64>) -> std::io::Result<()> {
@@ -92,6 +92,8 @@ mod tests {
             )
         };
         let torn = || event(3).chars().take(20).collect::<String>();
+        fs::write(&log, header).unwrap();
+        let old = log::read_header(&log).unwrap();
         let damaged = "{\"type\":\"user_mess\u{fffd}\n";
         for (end, tail, expected) in [
             (None, String::new(), vec![1, 2]),
@@ -102,8 +104,9 @@ mod tests {
         ] {
             fs::write(&log, format!("{header}{}\n{damaged}{}\n{tail}", event(1), event(2)))
                 .unwrap();
-            let (copied, old) = copy(&log, end, None).unwrap();
-            assert_eq!(old, "20260101T000000Z-abcdef");
+            let copied = copy(&log, &old, end, None).unwrap();
+            let header = log::read_header(&copied).unwrap();
+            assert_eq!(header.forked_from.as_ref(), Some(&old.id));
             let mut found = Vec::new();
             let (_, damage, _) =
                 log::read(&copied, &tokio_util::sync::CancellationToken::new(), |record| {

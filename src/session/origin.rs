@@ -42,6 +42,16 @@ pub fn advice(id: &str) -> String {
     format!("`xsh sessions show {id}` shows it; `xsh --resume {id}` goes on with it all the same")
 }
 
+/// Why a session does not work in the folder that it names.
+pub fn stays(origin: Origin, recorded: &str, here: &Path) -> String {
+    let why = match origin {
+        Origin::Own => "is gone",
+        // It may well be gone too, but that is not the reason.
+        Origin::Unknown | Origin::Foreign => "is not taken from a session that may not be your own",
+    };
+    format!("the session's folder {recorded} {why}; working in {}", here.display())
+}
+
 /// The mark for the header of a new session; none where no key can be kept. `refuge` is the folder in
 /// the state folder that takes this workspace's sessions.
 pub(super) fn mark(header: &Header, refuge: Option<&Path>) -> Option<String> {

@@ -9,7 +9,7 @@ use super::state::{State, lost};
 use super::{Session, leftovers, store};
 use crate::client::profile::Profile;
 use crate::error::Error;
-use crate::event::{Event, ToolResult};
+use crate::event::{Event, Header, ToolResult};
 use crate::tools::Tool;
 use crate::tools::shell::Shell;
 
@@ -21,12 +21,14 @@ pub struct Resumed {
     pub warnings: Vec<String>,
 }
 
-/// Opens a log, replays it and answers every call that has no result. No tool is run again. Should
-/// the workspace vanish, the session goes on in `refuge`. The state has yet to be told who reads it
+/// Opens a log, replays it and answers every call that has no result. No tool is run again. What is
+/// made from the session later, a fork for instance, belongs to `workspace`, whatever the file says;
+/// should that vanish, the session goes on in `refuge`. The state has yet to be told who reads it
 /// ([`State::set_reader`]). `stop` ends the reading of a long log with an error.
 pub fn open(
     path: &Path,
     profile: &Profile,
+    workspace: &Path,
     refuge: Option<&Path>,
     stop: &CancellationToken,
 ) -> Result<Resumed, Error> {
@@ -36,6 +38,7 @@ pub fn open(
         if stop.is_cancelled() { Error::interrupted() } else { cannot_resume(&error) }
     })?;
     leftovers::remove(path, &header.id);
+    let header = Header { cwd: workspace.display().to_string(), ..header };
     let mut session = Session::new(header, state, Log::Open(file)).with_refuge(refuge);
     close_open_calls(&mut session).map_err(|error| cannot_resume(&error))?;
     store::note_latest(path, &session.header.id);

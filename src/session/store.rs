@@ -135,10 +135,14 @@ impl Store {
     }
 
     /// The folder that a session works in: the recorded one. Where that is gone and the session
-    /// lies in this workspace, the folder was moved or renamed, and it is this one.
-    pub fn home(&self, session: &Path, recorded: &str, workspace: &Path) -> PathBuf {
-        let recorded = PathBuf::from(recorded);
-        if !recorded.is_dir() && self.holds(session) { workspace.to_owned() } else { recorded }
+    /// lies in this workspace, the folder was moved or renamed, and it is this one; and it is this
+    /// one for a session that is not surely the user's own, whose file must not choose where
+    /// commands write.
+    pub fn home(&self, session: &Path, header: &Header, workspace: &Path) -> PathBuf {
+        let recorded = PathBuf::from(&header.cwd);
+        let moved = !recorded.is_dir() && self.holds(session);
+        let own = self.origin(session, header) == Origin::Own;
+        if moved || !own { workspace.to_owned() } else { recorded }
     }
 
     fn holds(&self, session: &Path) -> bool {

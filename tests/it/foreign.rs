@@ -9,7 +9,7 @@ use crate::support::assert::{assert_says, assert_silent_on};
 use crate::support::env::Env;
 use crate::support::provider::Provider;
 use crate::support::pty::Pty;
-use crate::support::reply::Reply;
+use crate::support::reply::{Reply, shell};
 
 /// The session of somebody else: id and file.
 fn somebodys(provider: &Provider) -> (String, Vec<u8>) {
@@ -61,6 +61,51 @@ fn without_a_keyboard_one_is_gone_on_with_only_by_name() {
     let marked: Vec<&str> =
         listed.lines().filter(|line| line.contains("not written here")).collect();
     assert!(marked.len() == 1 && marked[0].contains(&id), "{listed}");
+}
+
+/// What such a session names as its folder must not become the place where commands write.
+#[test]
+fn one_works_where_xsh_was_started_whatever_folder_it_names() {
+    let provider = Provider::start([
+        Reply::text("One."),
+        Reply::text("Two."),
+        Reply::calls([shell("c1", "pwd; touch made")]),
+        Reply::text("Three."),
+        Reply::calls([shell("c2", "pwd; touch again")]),
+        Reply::text("Four."),
+        Reply::text("Five."),
+        Reply::text("Six."),
+    ]);
+    let (mut env, id) = cloned(&provider);
+    let here = env.workspace().to_str().expect("UTF-8").to_owned();
+    let victim = env.root().join("victim");
+    fs::create_dir_all(&victim).expect("a folder");
+    let file = format!(".xsh/sessions/{id}.jsonl");
+    let named = env.text(&file).replace(&here, victim.to_str().expect("UTF-8"));
+    env.write(&file, named);
+    let said = "is not taken from a session that may not be your own";
+    let output = env.run(&["--permission-mode", "full", "--resume", &id, "-p", "on"]);
+    assert_says(&output.stderr, &[said, &format!("working in {here}")]);
+    assert_says(provider.last_request().result("c1"), &[&here]);
+    let pty = Pty::xsh(&env, &["--permission-mode", "full", "-c"]);
+    pty.wait_for("y yes, Enter no");
+    pty.line("y");
+    pty.settle();
+    pty.line("and on");
+    pty.wait_for("Four.");
+    assert_says(provider.last_request().result("c2"), &[&here]);
+    // A fork is the user's own, and so is its folder.
+    pty.line("/fork");
+    pty.wait_for("forked from");
+    drop(pty);
+    let output = env.go_on("hello").expect_code(0);
+    assert_silent_on(&output.stderr, &["not written", "victim"]);
+    assert!(fs::read_dir(&victim).expect("a folder").next().is_none());
+    assert!(env.exists("made") && env.exists("again"));
+    env.enter("elsewhere");
+    let foreign = env.root().join("work").join(file);
+    let output = env.run(&["--resume", foreign.to_str().expect("UTF-8"), "-p", "x"]);
+    assert_says(&output.stderr, &[&format!("working in {}", env.workspace().display())]);
 }
 
 #[test]
@@ -164,9 +209,16 @@ fn whoever_has_written_none_yet_is_told_that_nothing_shows_it() {
     let env = Env::new(&provider);
     let (id, bytes) = somebodys(&provider);
     let text = String::from_utf8(bytes).expect("UTF-8");
+    let victim = env.root().join("victim");
+    fs::create_dir_all(&victim).expect("a folder");
+    let header: serde_json::Value =
+        serde_json::from_str(text.lines().next().unwrap_or_default()).expect("a header");
+    let cwd = header["cwd"].as_str().expect("a folder");
+    let text = text.replace(cwd, victim.to_str().expect("UTF-8"));
     env.write(&format!(".xsh/sessions/{id}.jsonl"), text);
-    let output = env.run(&["--resume", &id, "-C", ".", "-p", "hi"]);
-    assert_says(&output.stderr, &["nothing shows who wrote this session|gone"]);
+    let output = env.run(&["--resume", &id, "-p", "hi"]).expect_code(0);
+    let here = format!("working in {}", env.workspace().display());
+    assert_says(&output.stderr, &["nothing shows who wrote this session", &here]);
 }
 
 #[test]

@@ -386,7 +386,7 @@ fn a_secret_is_never_kept() {
     pty.settle();
     assert_silent_on(&pty.screen(), &["a always"]);
     pty.line("a");
-    pty.wait_for("always is no answer here");
+    pty.wait_for("always is no answer here: y yes, n no, c no and why");
     pty.settle();
     pty.line("n");
     pty.wait_for("in this session only");

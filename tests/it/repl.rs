@@ -330,3 +330,44 @@ fn the_open_session_is_not_resumed_into_itself() {
     pty.line(&format!("/resume {}", env.log().id()));
     pty.wait_for("open already");
 }
+
+/// A shell sets modes of its own when a program stops, and leaves them when it goes on.
+#[test]
+fn ctrl_z_stops_it_and_typing_goes_on_after_fg() {
+    let provider =
+        Provider::answering(|request| Reply::text(&format!("You said <{}>.", request.last())));
+    let env = Env::new(&provider);
+    let Some(pty) = Pty::xsh_in_shell(&env) else { return };
+    pty.wait_for("/help lists");
+    pty.settle();
+    pty.send("helo");
+    pty.send(key::LEFT);
+    pty.wait_for("> helo");
+    pty.send(key::CTRL_Z);
+    pty.wait_for("Stopped");
+    pty.line("fg");
+    let redrawn = |screen: &str| screen.matches("> helo").count() == 2;
+    pty.wait_for_screen("the prompt again", redrawn);
+    pty.settle();
+    pty.line("l");
+    let screen = pty.wait_for("You said <hello>.");
+    assert_silent_on(&screen, &["^[[D"]);
+}
+
+#[test]
+fn the_temporary_folder_goes_with_the_session() {
+    let provider = Provider::start([
+        Reply::calls([shell("c1", "echo x > \"${TMPDIR:-/tmp}/x\"")]),
+        Reply::text("Done."),
+    ]);
+    let (env, pty) = start(&provider, &["--permission-mode", "auto"]);
+    pty.line("go");
+    pty.wait_for("Done.");
+    pty.settle();
+    let left = env.sessions()[0].with_extension("files").join("tmp");
+    pty.line("/new");
+    pty.settle();
+    assert!(!left.exists(), "{left:?}");
+    pty.line("/sessions");
+    pty.wait_for("go");
+}

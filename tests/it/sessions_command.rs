@@ -262,3 +262,12 @@ fn the_session_is_exported_at_the_prompt() {
     assert_says(&env.text("a page.html"), &["<!doctype html>", "as you wished"]);
     assert_eq!(env.text("taken.md"), "mine");
 }
+
+#[test]
+fn one_step_is_one_step() {
+    let provider = Provider::answering(|_| Reply::text("Yes."));
+    let env = Env::new(&provider);
+    let _ = env.ask("hello");
+    let shown = env.run(&["sessions", "show", env.log().id()]).expect_code(0).stdout;
+    assert_says(&shown, &["· 1 step ·"]);
+}

@@ -1,6 +1,7 @@
 //! xsh in a pseudo-terminal, seen through a terminal emulator.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use super::{PATIENCE, wait_until};
 pub mod key {
     pub const ENTER: &str = "\r";
     pub const CTRL_C: &str = "\x03";
+    pub const CTRL_Z: &str = "\x1a";
     pub const CTRL_D: &str = "\x04";
     pub const UP: &str = "\x1b[A";
     pub const LEFT: &str = "\x1b[D";
@@ -78,6 +80,20 @@ impl Pty {
         command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_xsh")]);
         command.args(args);
         Self::start(env, command, (40, 100))
+    }
+
+    /// A shell with job control that has started `xsh`; none where there is no bash, which is the one
+    /// that sets modes of its own.
+    pub fn xsh_in_shell(env: &Env) -> Option<Self> {
+        if !Path::new("/bin/bash").exists() {
+            return None;
+        }
+        let mut command = CommandBuilder::new("/bin/bash");
+        command.args(["--norc", "--noprofile", "-i"]);
+        let pty = Self::start(env, command, (40, 100));
+        pty.wait_for("bash-");
+        pty.line(env!("CARGO_BIN_EXE_xsh"));
+        Some(pty)
     }
 
     fn start(env: &Env, mut command: CommandBuilder, (rows, cols): (u16, u16)) -> Self {
