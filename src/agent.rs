@@ -410,7 +410,8 @@ impl Agent {
             }
             return None;
         }
-        self.options.sandbox.around(self.roots(), self.temporary_folder(), &self.repositories)
+        let (roots, tmp) = (self.roots(), self.temporary_folder());
+        self.options.sandbox.around(roots, tmp, &self.repositories, self.updates.clone())
     }
 
     /// Looks for what has to be protected of repositories, while the model thinks.

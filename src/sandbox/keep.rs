@@ -23,6 +23,7 @@ use super::inner::{BARE, Found, GIT, Repositories};
 use crate::policy::protected::{ONCE_THERE, PROTECTED};
 use crate::session::clock;
 use crate::tools::beneath::{self, Folder};
+use crate::update::Update;
 
 /// How often it is looked while a command runs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -47,7 +48,7 @@ const LINKED: &str = "belongs to a repository that has become part of the one ar
 /// What is said of a file that somebody outside of the box has replaced: what is mounted on the old one
 /// does not cover the new one.
 const REPLACED: &str = "was replaced by somebody else while the command ran; from then on the sandbox did not keep the \
-                        command from changing it: tell the user to look at it";
+                        command from changing it: look at what it holds now";
 
 /// What has to be mounted on itself in one root.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -170,7 +171,7 @@ impl Guard {
     }
 
     fn left(path: &Path, error: &io::Error, why: &str) -> String {
-        format!("{} {why}. It could not be moved away ({error}): tell the user", path.display())
+        format!("{} {why}. It could not be moved away ({error})", path.display())
     }
 
     /// Whatever the command does meanwhile: no link is followed on either side. On another file system
@@ -233,12 +234,19 @@ pub async fn watch<T>(
             match said.len() {
                 _ if said.contains(&line) => {}
                 MOST.. => more += 1,
-                _ => said.push(line),
+                _ => {
+                    // A screen that is gone needs no warning.
+                    let _ = confinement.updates.send(Update::Warning(line.clone()));
+                    said.push(line);
+                }
             }
         }
         if let Ok(done) = done {
-            let more = (more > 0).then(|| format!("there are {more} more of such things"));
-            said.extend(more);
+            if more > 0 {
+                let more = format!("there are {more} more of such things");
+                let _ = confinement.updates.send(Update::Warning(more.clone()));
+                said.push(more);
+            }
             return (done, said);
         }
     }

@@ -29,7 +29,7 @@ const MOST: usize = 1_000;
 
 /// Said once.
 const CUT: &str = "the workspace has more folders than are searched for git repositories: hooks and settings of \
-                   those that were not found are not protected. Tell the user";
+                   those that were not found are not protected";
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -198,7 +198,7 @@ fn has_become_part(dot: &Path, files: &[PathBuf]) -> String {
     let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     format!(
         "the repository of {} has become part of the one around it, where git now also does what this says: \
-         {}. Tell the user",
+         {}",
         dot.display(),
         files.join(", ")
     )

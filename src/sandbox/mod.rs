@@ -31,7 +31,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::mpsc::UnboundedSender;
+
 use crate::policy::Strength;
+use crate::update::Update;
 use inner::Repositories;
 
 /// The name under which this program is started to enter the box.
@@ -171,10 +174,11 @@ impl Sandbox {
         roots: Vec<PathBuf>,
         tmp: PathBuf,
         repositories: &Arc<Repositories>,
+        updates: UnboundedSender<Update>,
     ) -> Option<Confinement> {
         let (means, shared, state) = (self.means?, Arc::clone(&self.shared), self.state.clone());
         let repositories = Arc::clone(repositories);
-        Some(Confinement { means, roots, tmp, state, shared, repositories })
+        Some(Confinement { means, roots, tmp, state, shared, repositories, updates })
     }
 }
 
@@ -194,6 +198,8 @@ pub struct Confinement {
     pub shared: Arc<Vec<OwnedFd>>,
     /// What is known of repositories in the roots.
     pub repositories: Arc<Repositories>,
+    /// Where the user is told what became of protected files, whatever the model says of it.
+    pub updates: UnboundedSender<Update>,
 }
 
 impl Confinement {

@@ -78,6 +78,7 @@ mod tests {
             state: None,
             shared: Arc::default(),
             repositories: Arc::default(),
+            updates: tokio::sync::mpsc::unbounded_channel().0,
         };
         let text = profile(&confinement);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));

@@ -188,6 +188,25 @@ fn what_turns_up_protected_is_moved_aside_and_kept() {
     assert_eq!(fs::read_to_string(aside.join("2-.claude/n")).expect("kept"), "x\n");
 }
 
+/// The user learns it whatever the model says, of commands and of jobs.
+#[test]
+fn what_is_moved_aside_is_told_to_the_user() {
+    for background in [false, true] {
+        let arguments = json!({
+            "command": "mkdir .vscode; while [ -e .vscode ]; do sleep 0.05; done; touch moved",
+            "background": background,
+        });
+        let provider = Provider::start([
+            Reply::calls([call("c1", "shell", arguments)]),
+            Reply::calls([shell("c2", "until [ -e moved ]; do sleep 0.05; done")]),
+            Reply::text("All is well."),
+        ]);
+        let env = elsewhere().with(&provider);
+        let output = env.run(&["-p", "go", "--permission-mode", "auto"]).expect_code(0);
+        assert_says(&output.stderr, &["warning:", ".vscode came into being", "It was moved to"]);
+    }
+}
+
 #[test]
 fn no_program_that_runs_as_its_owner_is_left_behind() {
     let script = r"

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::in_turn;
 use super::repositories::{MADE, git, place};
-use crate::support::assert::{assert_says, assert_silent_on};
+use crate::support::assert::assert_says;
 use crate::support::env::Env;
 use crate::support::provider::Provider;
 use crate::support::reply::{Reply, shell};
@@ -203,7 +203,7 @@ fn a_protected_file_that_the_user_replaces_meanwhile_is_told_of() {
     env.write("new", "also mine");
     fs::rename(env.path("new"), env.path(".envrc")).expect("renamed");
     env.write("go", "");
-    assert_silent_on(&running.wait().stderr, &["panicked"]);
+    assert_says(&running.wait().stderr, &["warning:", ".envrc was replaced by somebody else"]);
     assert_says(
         provider.last_request().result("c1"),
         &["seen", ".envrc was replaced by somebody else while the command ran"],

@@ -214,7 +214,7 @@ fn ordinary_work_in_repositories_below_succeeds() {
     for number in 1..=commands.len() {
         let result = request.result(&format!("c{number}"));
         assert_says(result, &["exit code 0"]);
-        assert_silent_on(result, &["moved to", "was not understood", "Tell the user"]);
+        assert_silent_on(result, &["moved to", "was not understood", "are not protected"]);
     }
     assert!(env.exists("w/.git") && !env.exists("target"));
 }
