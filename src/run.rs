@@ -83,7 +83,7 @@ fn with_sandbox<F: Future<Output = Result<Exit, Error>>>(
 fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
     match command {
         Command::Sessions { all, action } => {
-            let Start { store, config, .. } = start::prepare(args, None)?;
+            let Start { store, config, .. } = start::prepare_plain(args)?;
             let text = match action {
                 Some(SessionsAction::Show { id }) => {
                     conversation::show(&store.find(Some(id), None)?)?
@@ -115,7 +115,7 @@ fn command(command: &Command, args: &Args) -> Result<Exit, Error> {
 }
 
 fn manage_tools(args: &Args, action: Option<&ToolsAction>) -> Result<Exit, Error> {
-    let start = start::prepare(args, None)?;
+    let start = start::prepare_plain(args)?;
     let text = match action {
         Some(ToolsAction::Add { names, all }) => {
             tools::add(start.config.user_dir.as_deref(), names, *all)?
@@ -153,7 +153,7 @@ async fn list_models(args: &Args) -> Result<Exit, Error> {
 }
 
 async fn examine(args: &Args, attempt: Attempt) -> Result<Exit, Error> {
-    let mut start = start::prepare(args, Some(attempt))?;
+    let mut start = start::prepare(args, attempt)?;
     start.warn_untrusted();
     let Start { mut config, store, warnings, sandbox, .. } = start;
     let unsaved = "neither the workspace nor the state folder is writable".to_owned();
@@ -191,7 +191,7 @@ async fn converse(args: &Args, attempt: Attempt) -> Result<Exit, Error> {
 
 /// One turn, with the answer on stdout.
 async fn once(args: &Args, attempt: Attempt, signals: &mut Signals) -> Result<Exit, Error> {
-    let mut start = start::prepare(args, Some(attempt))?;
+    let mut start = start::prepare(args, attempt)?;
     accept_named(&mut start)?;
     let (prompt, warning) = headless::prompt(args, signals).await?;
     start.warnings.extend(warning);
@@ -238,7 +238,7 @@ async fn demonstrate(args: &Args, attempt: Attempt, signals: &mut Signals) -> Re
         folder.map_err(|error| Error::failed("cannot unpack the sample project", error))?;
     let mut args = args.clone();
     args.work.directory = Some(folder);
-    let mut start = start::prepare(&args, Some(attempt))?;
+    let mut start = start::prepare(&args, attempt)?;
     accept_named(&mut start)?;
     // The script is part of the program; without a sandbox nobody could be asked about it.
     let confined = start.world.strength == Strength::Full;
@@ -254,7 +254,7 @@ async fn demonstrate(args: &Args, attempt: Attempt, signals: &mut Signals) -> Re
 
 /// The REPL. Nothing that can wait comes before its prompt: no connection, no certificates.
 async fn interact(args: &Args, attempt: Attempt, mut signals: Signals) -> Result<Exit, Error> {
-    let mut start = start::prepare(args, Some(attempt))?;
+    let mut start = start::prepare(args, attempt)?;
     let screen = person_screen(args, &start.config)?;
     let (mut editor, rich) = editor(args, &start)?;
     if !accept(&mut start, &screen, &mut editor, &mut signals).await {
@@ -341,13 +341,19 @@ async fn decide_trust(
     Ok(())
 }
 
-/// `xsh trust`: asks, whatever was said before.
+/// `xsh trust`: asks, whatever was said before; without a terminal it is no answer.
 async fn ask_trust(args: &Args) -> Result<Exit, Error> {
-    let mut start = start::prepare(args, None)?;
+    let mut start = start::prepare_plain(args)?;
     if start.world.trust == Trust::NotNeeded {
         let workspace = start.config.workspace.display();
         return out::print(&format!("nothing in {workspace}/.xsh needs your trust\n"))
             .map(|()| Exit::Done);
+    }
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let why = "it asks only at a terminal; nothing was recorded";
+        return Err(
+            Error::usage("cannot ask for your trust", why).help("run `xsh trust` at a terminal")
+        );
     }
     let screen = person_screen(args, &start.config)?;
     let (mut editor, _) = editor(args, &start)?;

@@ -36,6 +36,7 @@ use crate::session::{Session, clock, log, resume};
 use crate::tools::custom::{self, Folder, Owner};
 use crate::tools::paths::Workspace;
 use crate::tools::registry::Registry;
+use crate::ui::out;
 use crate::update::Update;
 
 /// Everything that is known before there is an agent.
@@ -62,11 +63,24 @@ pub struct Start {
     pub notes: Vec<String>,
 }
 
-/// Loads the configuration and finds the session that is asked for. Commands run only where an attempt
-/// at a sandbox is under way.
-pub fn prepare(args: &Args, attempt: Option<Attempt>) -> Result<Start, Error> {
+/// The same for a command that runs no turn and needs nothing of the project's settings: a fault of
+/// theirs is a warning, told here.
+pub fn prepare_plain(args: &Args) -> Result<Start, Error> {
+    let mut world = load::world(args, Environment::read())?;
+    if let Some(Error { what, why, .. }) = world.set_fault_aside() {
+        out::print_warning(&format!("{what}: {why}; the file is ignored here"));
+    }
+    prepare_in(args, world, None)
+}
+
+/// Loads the configuration and finds the session that is asked for. Commands run in the sandbox that
+/// an attempt is under way at.
+pub fn prepare(args: &Args, attempt: Attempt) -> Result<Start, Error> {
+    prepare_in(args, load::world(args, Environment::read())?, Some(attempt))
+}
+
+fn prepare_in(args: &Args, mut world: World, attempt: Option<Attempt>) -> Result<Start, Error> {
     let mut args = args.clone();
-    let mut world = load::world(&args, Environment::read())?;
     let mut config = resolve(&args, &world)?;
     let (mut store, mut warning) = open_store(&config, &args);
     let mut warnings = Vec::new();
@@ -213,7 +227,7 @@ impl Start {
 
     /// Takes the user's answer about what the project brings along.
     pub fn answer_trust(&mut self, yes: bool) -> Result<(), Error> {
-        self.warnings.extend(self.world.answer_trust(yes)?);
+        self.warnings.extend(self.world.answer_trust(yes));
         self.config = resolve(&self.args, &self.world)?;
         let warnings = std::mem::take(&mut self.config.warnings);
         let new: Vec<_> = warnings.into_iter().filter(|w| !self.warnings.contains(w)).collect();

@@ -239,7 +239,7 @@ impl TryFrom<f64> for Seconds {
 /// Reads a file's text. The error names file and line.
 pub fn parse(path: &Path, text: &str, scope: Scope) -> Result<File, Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let wrong = |e: toml::de::Error| problem(path, text, &e);
+    let wrong = |e: toml::de::Error| problem(path, text, scope, &e);
     let mut table = DeTable::parse(text).map_err(wrong)?;
     let (mut ignored, mut asks) = (Vec::new(), Vec::new());
     if scope == Scope::User {
@@ -409,7 +409,7 @@ fn is_variable_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn problem(path: &Path, text: &str, error: &toml::de::Error) -> Error {
+fn problem(path: &Path, text: &str, scope: Scope, error: &toml::de::Error) -> Error {
     let line = error.span().map(|span| line_of(text, span.start));
     let message = error.message();
     let Some(rest) = message.strip_prefix("unknown field ") else {
@@ -418,7 +418,9 @@ fn problem(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     };
     let mut names = rest.split('`').skip(1).step_by(2);
     let unknown = names.next().unwrap_or_default();
-    let known: Vec<&str> = names.collect();
+    // What a project may not set is no advice for its file.
+    let usable = |key: &&str| scope == Scope::User || !USER_KEYS.contains(key);
+    let known: Vec<&str> = names.filter(usable).collect();
     let error = at(path, line, format!("unknown key `{unknown}`"));
     match suggest::names(unknown, &known, 1).first() {
         Some(near) => error.help(format!("did you mean `{near}`?")),

@@ -55,7 +55,7 @@ pub fn world(args: &Args, environment: Environment) -> Result<World, Error> {
         offered,
         ..World::default()
     };
-    world.set_trust(said(&world))?;
+    world.set_trust(said(&world));
     Ok(world)
 }
 
@@ -75,23 +75,34 @@ fn said(world: &World) -> Trust {
 
 impl World {
     /// Takes the user's word about what the project brings along.
-    pub fn set_trust(&mut self, trust: Trust) -> Result<(), Error> {
+    pub fn set_trust(&mut self, trust: Trust) {
         let scope = if trust == Trust::Granted { Scope::Trusted } else { Scope::Project };
         let config = self.offered.config.as_ref();
-        self.project = config.map(|(path, text)| file::parse(path, text, scope)).transpose()?;
+        let parsed = config.map(|(path, text)| file::parse(path, text, scope)).transpose();
+        (self.project, self.fault) = match parsed {
+            Ok(file) => (file, None),
+            Err(fault) => (None, Some(fault)),
+        };
         self.trust = trust;
-        Ok(())
+    }
+
+    /// Goes on without the project's file where that is faulty, for what needs nothing of it. Gives the
+    /// fault.
+    pub fn set_fault_aside(&mut self) -> Option<Error> {
+        let fault = self.fault.take()?;
+        self.offered.config = None;
+        Some(fault)
     }
 
     /// Takes an answer of the user's, and keeps it for later. The result is a warning.
-    pub fn answer_trust(&mut self, yes: bool) -> Result<Option<String>, Error> {
-        self.set_trust(if yes { Trust::Granted } else { Trust::Refused })?;
+    pub fn answer_trust(&mut self, yes: bool) -> Option<String> {
+        self.set_trust(if yes { Trust::Granted } else { Trust::Refused });
         let digest = self.offered.digest(&self.workspace);
         let kept = match self.environment.state_dir() {
             Some(state) => trusted::remember(&state, &digest, yes, &self.workspace),
             None => Err(std::io::Error::other("there is no state folder")),
         };
-        Ok(kept.err().map(|why| format!("this answer holds for this run only: {why}")))
+        kept.err().map(|why| format!("this answer holds for this run only: {why}"))
     }
 }
 

@@ -40,6 +40,8 @@ pub struct World {
     pub trust: Trust,
     /// What counts of the project's configuration file.
     pub project: Option<File>,
+    /// What is wrong with the project's configuration file: nothing can be resolved with it.
+    pub fault: Option<Error>,
     /// The user's configuration file.
     pub user: Option<File>,
     /// How well commands are confined.
@@ -114,6 +116,9 @@ impl<'a> Sources<'a> {
 
 /// Weighs all sources. The error is one of configuration (exit 2) and names its place.
 pub fn resolve(args: &Args, world: &World) -> Result<Config, Error> {
+    if let Some(fault) = &world.fault {
+        return Err(fault.clone());
+    }
     let sources = sources(args, world);
     let target = target(&sources)?;
     let window = flag("--context-window", args.model.context_window)

@@ -188,3 +188,20 @@ fn completions_and_the_manual_come_from_the_binary() {
     }
     assert_says(&env.run(&["man"]).expect_code(0).stdout, &[".TH", "xsh"]);
 }
+
+#[test]
+fn a_fault_in_a_projects_file_stops_only_what_needs_its_settings() {
+    let provider = Provider::answering(|_| Reply::text("Hello."));
+    let env = Env::new(&provider);
+    env.write(".xsh/config.toml", "max_stepps = 3\n");
+    for args in [&["-p", "hi"][..], &["doctor"], &["models"]] {
+        let output = env.run(args).expect_code(2);
+        assert_says(&output.stderr, &["error:", "config.toml, line 1: unknown key `max_stepps`"]);
+    }
+    for args in [&["sessions"][..], &["tools"], &["trust"], &["completions", "bash"], &["man"]] {
+        let output = env.run(args).expect_code(0);
+        let warned = args.len() == 1 && args != ["man"];
+        let warning = "config.toml, line 1: unknown key `max_stepps`; the file is ignored here";
+        assert_eq!(output.stderr.contains(warning), warned, "{args:?}: {}", output.stderr);
+    }
+}

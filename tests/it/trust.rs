@@ -140,9 +140,14 @@ fn the_command_trust_asks_again() {
     }
     let output = env.run(&["-p", "hi"]).expect_code(0);
     assert_says(&output.stderr, &["is not trusted"]);
-    // Without anybody to ask it is a no.
-    let output = env.run_with(&["trust"], "").expect_code(0);
-    assert_says(&output.stdout, &["not trusted"]);
+    // Without anybody to ask it is no answer.
+    let kept = env.home().join("state/xsh/trusted");
+    let before = fs::read(&kept).expect("kept");
+    for input in ["", "y\n"] {
+        let output = env.run_with(&["trust"], input).expect_code(2);
+        assert_says(&output.stderr, &["error:", "only at a terminal", "help:"]);
+    }
+    assert_eq!(fs::read(&kept).expect("kept"), before);
 }
 
 #[test]

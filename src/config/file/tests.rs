@@ -188,3 +188,16 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_project_is_told_of_keys_that_it_may_set() {
+    for (text, helps) in [("xyzzy = 3", "known here: model, effort, "), ("histori = 1", "known")] {
+        for scope in [Scope::Project, Scope::Trusted] {
+            let error = parse(Path::new("config.toml"), text, scope).unwrap_err().to_string();
+            assert!(error.contains(helps), "{error}");
+            let known = error.split("known here: ").nth(1).unwrap();
+            let known: Vec<_> = known.split(", ").collect();
+            assert!(known.iter().all(|key| [PROJECT_KEYS, TRUSTED_KEYS].concat().contains(key)));
+        }
+    }
+}
