@@ -44,6 +44,12 @@ fn look(text: &str, depth: u32, found: &mut Found) {
     for words in Splitter::split(text) {
         for word in &words {
             found.names.extend(split_names(&word.pieces));
+            if word.text.contains(AROUND_NAMES) {
+                let inner =
+                    word.text.split(|c: char| !c.is_alphanumeric() && !IN_NAMES.contains(c));
+                let inner = inner.map(|name| name.chars().map(Piece::quoted).collect::<Vec<_>>());
+                found.names.extend(inner.flat_map(|name| split_names(&name)));
+            }
         }
         let texts: Vec<String> = words.into_iter().map(|word| word.text).collect();
         unwrap(&texts, depth, found);
@@ -62,8 +68,14 @@ impl Found {
     }
 }
 
+/// What stands around a name in the text of another language: `open(".env")`.
+const AROUND_NAMES: [char; 8] = ['"', '\'', '(', ')', ',', ';', '=', ' '];
+
+/// What is in names, beside letters and digits.
+const IN_NAMES: &str = "._-/~+@";
+
 /// Words that may stand before a command.
-const BEFORE: &[&str] = &["!", "{", "do", "elif", "else", "if", "then", "time", "until", "while"];
+const BEFORE: &[&str] = &["!", "{", "do", "elif", "else", "if", "then", "until", "while"];
 
 /// Notes a command, and what it runs in its turn.
 fn unwrap(words: &[String], depth: u32, found: &mut Found) {
@@ -82,6 +94,7 @@ fn unwrap(words: &[String], depth: u32, found: &mut Found) {
     if SHELLS.contains(&name) {
         let texts = arguments.iter().filter(|text| !text.starts_with('-'));
         texts.take(MAX_STARTS).for_each(|text| look(text, depth + 1, found));
+        unwrap_anywhere(arguments, depth, found);
     } else if FINDERS.contains(&name) {
         let runs = |word: &String| {
             word.starts_with("-exec") || word.starts_with("-ok") || word == "-x" || word == "-X"
@@ -91,21 +104,38 @@ fn unwrap(words: &[String], depth: u32, found: &mut Found) {
             unwrap(arguments.get(at + 1..).unwrap_or_default(), depth + 1, found);
         }
     } else if WRAPPERS.contains(&name) {
-        // Which arguments are the wrapper's own is not known: the command may begin anywhere.
-        for at in 0..arguments.len().min(MAX_STARTS) {
-            let inner = arguments.get(at..).unwrap_or_default();
-            if inner.first().is_some_and(|word| opens(word)) {
-                unwrap(inner, depth + 1, found);
-            } else if !found.note(inner) {
-                return;
-            }
+        // Some take a whole command line as one argument.
+        let lines = arguments.iter().filter(|text| text.contains(BLANKS)).take(MAX_STARTS);
+        lines.for_each(|text| look(value(text), depth + 1, found));
+        unwrap_anywhere(arguments, depth, found);
+    }
+}
+
+/// An argument without the option that it may begin with.
+fn value(argument: &str) -> &str {
+    let mut rest = argument.chars();
+    match argument.strip_prefix("--") {
+        Some(long) => long.split_once('=').map_or(long, |(_, value)| value),
+        None if rest.next() == Some('-') && rest.next().is_some() => rest.as_str(),
+        None => argument,
+    }
+}
+
+/// Which arguments are the wrapper's own is not known: the command may begin anywhere.
+fn unwrap_anywhere(arguments: &[String], depth: u32, found: &mut Found) {
+    for at in 0..arguments.len().min(MAX_STARTS) {
+        let inner = arguments.get(at..).unwrap_or_default();
+        if inner.first().is_some_and(|word| opens(word)) {
+            unwrap(inner, depth + 1, found);
+        } else if !found.note(inner) {
+            return;
         }
     }
 }
 
 /// Programs that read commands from the text in their arguments.
 const SHELLS: &[&str] =
-    &["bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "eval", "su", "script", "ssh"];
+    &["bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "eval", "su", "script", "ssh", "trap"];
 
 /// Programs that run a command behind one of their options.
 const FINDERS: &[&str] = &["find", "fd", "fdfind"];
@@ -117,10 +147,12 @@ const WRAPPERS: &[&str] = &[
     "chroot",
     "chrt",
     "command",
+    "coproc",
     "doas",
     "env",
     "exec",
     "flock",
+    "function",
     "ionice",
     "nice",
     "nohup",
@@ -128,6 +160,7 @@ const WRAPPERS: &[&str] = &[
     "parallel",
     "pkexec",
     "prlimit",
+    "setarch",
     "setpriv",
     "setsid",
     "stdbuf",
@@ -159,6 +192,8 @@ pub fn base(name: &str) -> &str {
 fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);
+    // A place in an array.
+    let name = name.split('[').next().unwrap_or(name);
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -180,6 +215,8 @@ struct Splitter {
     word: Option<Word>,
     /// Inside double quotes.
     quoted: bool,
+    /// The next word is where something is redirected to.
+    redirected: bool,
     outer: Vec<Frame>,
 }
 
@@ -224,12 +261,25 @@ impl Splitter {
                 }
             }
             ' ' | '\t' | '\r' => self.end_word(),
-            ';' | '|' | '&' | '\n' | '(' | ')' | '<' | '>' => self.end_command(),
+            '<' | '>' => self.redirect(rest),
+            ';' | '|' | '&' | '\n' | '(' | ')' => self.end_command(),
             '*' | '?' => self.wild(c, c, rest, true),
             '[' => self.wild(c, ']', rest, true),
             '{' => self.wild(c, '}', rest, false),
             _ => self.literal(c),
         }
+    }
+
+    /// A redirection, which may stand anywhere in a command and is no part of it.
+    fn redirect(&mut self, rest: &mut std::str::Chars<'_>) {
+        if self.word.as_ref().is_some_and(|word| word.text.chars().all(|c| c.is_ascii_digit())) {
+            self.word = None;
+        }
+        self.end_word();
+        let signs: usize = rest.as_str().chars().take_while(|c| "<>&|".contains(*c)).count();
+        let signs = rest.by_ref().take(signs).filter(|sign| *sign == '<').count();
+        // A text that is given as the input may be read as commands.
+        self.redirected = signs < 2;
     }
 
     fn literal(&mut self, c: char) {
@@ -259,7 +309,15 @@ impl Splitter {
     }
 
     fn dollar(&mut self, rest: &mut std::str::Chars<'_>) {
+        let text = rest.as_str();
+        if !self.quoted && text.starts_with('"') {
+            return;
+        }
         let word = self.word.get_or_insert_default();
+        if !self.quoted && text.starts_with('\'') {
+            rest.next();
+            return escaped(rest, word);
+        }
         word.text.push('$');
         word.pieces.push(Piece::Unknown);
         let text = rest.as_str();
@@ -270,6 +328,10 @@ impl Splitter {
         }
         let name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
         let skip = match text.strip_prefix('{').and_then(|inside| inside.split_once('}')) {
+            // What is run inside is read on.
+            Some((inside, _)) if inside.contains(['$', '`']) => {
+                inside.chars().take_while(name).count() + 1
+            }
             Some((inside, _)) => inside.chars().count() + 2,
             None if text.starts_with(['@', '*', '#', '?', '!', '$', '-']) => 1,
             None => text.chars().take_while(name).count(),
@@ -295,15 +357,54 @@ impl Splitter {
     }
 
     fn end_word(&mut self) {
-        self.words.extend(self.word.take());
+        let Some(word) = self.word.take() else { return };
+        if std::mem::take(&mut self.redirected) {
+            self.done.push(vec![word]);
+        } else {
+            self.words.push(word);
+        }
     }
 
     fn end_command(&mut self) {
         self.end_word();
+        self.redirected = false;
         if !self.words.is_empty() {
             self.done.push(std::mem::take(&mut self.words));
         }
     }
+}
+
+/// Reads the rest of a `$'…'`.
+fn escaped(rest: &mut std::str::Chars<'_>, word: &mut Word) {
+    while let Some(c) = rest.next().filter(|c| *c != '\'') {
+        let c = if c == '\\' { escape(rest) } else { Some(c) };
+        word.text.extend(c);
+        word.pieces.extend(c.map(Piece::quoted));
+    }
+}
+
+/// What a backslash in a `$'…'` and the characters behind it stand for.
+fn escape(rest: &mut std::str::Chars<'_>) -> Option<char> {
+    let (base, digits) = match rest.clone().next()? {
+        'x' => (16, 2),
+        'u' => (16, 4),
+        'U' => (16, 8),
+        '0'..='7' => (8, 3),
+        _ => {
+            return rest.next().map(|c| match c {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                other => other,
+            });
+        }
+    };
+    if base == 16 {
+        rest.next();
+    }
+    let count = rest.as_str().chars().take(digits).take_while(|c| c.is_digit(base)).count();
+    let number: String = rest.by_ref().take(count).collect();
+    u32::from_str_radix(&number, base).ok().and_then(char::from_u32)
 }
 
 const BLANKS: [char; 3] = [' ', '\t', '\n'];

@@ -218,6 +218,8 @@ fn a_command_that_names_a_closed_file_is_asked() {
             "cat */secrets/x",
             "cat \"$PWD/.env\"",
             "cat .ENV",
+            "python3 -c 'print(open(\".env\").read())'",
+            "node -e \"fs.readFileSync('secrets/key')\"",
         ] {
             let found = in_modes(&rules, &Strength::Full, &exec(command));
             assert_eq!(found, "deny ask ask allow", "{command}");

@@ -38,6 +38,34 @@ fn commands_are_found_where_they_hide() {
         "f() { rm -f x; }; f",
         "rm \\\n -f x",
         "echo 'unclosed; $(rm -f x",
+        "env -S 'rm -f x'",
+        "env -S'rm -f x'",
+        "env --split-string='rm -f x'",
+        "echo ${x:-$(rm -f x)}",
+        "echo \"${x:-`rm -f x`}\"",
+        "2>/dev/null rm -f x",
+        ">x rm -f x",
+        "2>&1 rm -f x",
+        "&>o rm -f x",
+        "rm 2>/dev/null -f <in x >>out",
+        "rm -f >|o x",
+        "time -p rm -f x",
+        "coproc rm -f x",
+        "function f { rm -f x; }; f",
+        "$'rm' -f x",
+        "$'\\x72\\155' -f $'x'",
+        "$\"rm\" -f x",
+        "a[0]=1 rm -f x",
+        "trap 'rm -f x' EXIT",
+        "bash <<<'rm -f x'",
+        "bash <<EOF\nrm -f x\nEOF",
+        "setarch x86_64 rm -f x",
+        "eval rm -f x",
+        "watch -n1 'rm -f x'",
+        "ssh host rm -f x",
+        "ssh host 'rm -f x'",
+        "flock lock -c 'rm -f x'",
+        "flock lock rm -f x",
     ] {
         let found = find(text);
         let wanted = ["rm", "-f", "x"];
@@ -51,7 +79,14 @@ fn commands_are_found_where_they_hide() {
 
 #[test]
 fn words_are_not_taken_for_commands() {
-    for text in ["echo rm -f x", "git commit -m 'rm -f x'", "grep 'rm -f x' a", "find . -name rm"] {
+    for text in [
+        "echo rm -f x",
+        "git commit -m 'rm -f x'",
+        "grep 'rm -f x' a",
+        "find . -name rm",
+        "cat <<<'rm -f x'",
+        "cat < a rm",
+    ] {
         let found = find(text);
         assert!(found.commands.iter().all(|command| command[0] != "rm"), "{text}: {found:?}");
     }
