@@ -38,6 +38,14 @@ fn commands_are_found_where_they_hide() {
         "f() { rm -f x; }; f",
         "rm \\\n -f x",
         "echo 'unclosed; $(rm -f x",
+    ] {
+        assert_found(text);
+    }
+}
+
+#[test]
+fn commands_are_found_where_a_shell_would_find_them() {
+    for text in [
         "env -S 'rm -f x'",
         "env -S'rm -f x'",
         "env --split-string='rm -f x'",
@@ -67,14 +75,19 @@ fn commands_are_found_where_they_hide() {
         "flock lock -c 'rm -f x'",
         "flock lock rm -f x",
     ] {
-        let found = find(text);
-        let wanted = ["rm", "-f", "x"];
-        let hit = |command: &Vec<String>| {
-            command.len() >= 3 && command.iter().zip(wanted).all(|(a, b)| a == b)
-        };
-        let quoted_away = text.contains("unclosed");
-        assert_eq!(found.commands.iter().any(hit), !quoted_away, "{text}: {found:?}");
+        assert_found(text);
     }
+}
+
+#[track_caller]
+fn assert_found(text: &str) {
+    let found = find(text);
+    let wanted = ["rm", "-f", "x"];
+    let hit = |command: &Vec<String>| {
+        command.len() >= 3 && command.iter().zip(wanted).all(|(a, b)| a == b)
+    };
+    let quoted_away = text.contains("unclosed");
+    assert_eq!(found.commands.iter().any(hit), !quoted_away, "{text}: {found:?}");
 }
 
 #[test]
