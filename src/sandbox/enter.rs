@@ -104,7 +104,7 @@ fn enter(order: &Order) -> Result<u8, Fault> {
             init::run(order)
         }
         Means::Landlock => {
-            rules::confine(&rules::writable(order))?;
+            rules::confine(&rules::writable(order), rules::all_scopes())?;
             filter::install(filter::Network::None)?;
             Err(command::become_it(order, &order.tmp))
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::PathBuf;
 
+use landlock::BitFlags;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::process::{
@@ -101,7 +102,8 @@ fn start(order: &Order) -> Fault {
     set_signals(Signals::Default);
     // What a mount does not keep from: pipes outside can be written to where files cannot. Kernels
     // without Landlock, and no others, leave that open.
-    let _ = rules::confine(&[&order.roots[..], &OWN.map(PathBuf::from)].concat());
+    let _ =
+        rules::confine(&[&order.roots[..], &OWN.map(PathBuf::from)].concat(), BitFlags::empty());
     match filter::install(filter::Network::Own) {
         Ok(()) => command::become_it(order, TMP.as_ref()),
         Err(fault) => fault,

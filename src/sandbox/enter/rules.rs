@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 
 use super::{Fault, Order, failed};
@@ -29,10 +29,12 @@ pub(super) fn writable(order: &Order) -> Vec<PathBuf> {
 }
 
 /// Confines this process and all that come of it to these files and folders, as far as they are there.
-pub(super) fn confine(writable: &[PathBuf]) -> Result<(), Fault> {
+///
+/// `scopes` are for where no namespaces confine signals and names of sockets.
+pub(super) fn confine(writable: &[PathBuf], scopes: BitFlags<Scope>) -> Result<(), Fault> {
     let everywhere = writable.iter().filter(|path| path.exists());
     let build = || -> Result<RulesetStatus, landlock::RulesetError> {
-        let status = ruleset()?
+        let status = ruleset(scopes)?
             .create()?
             .add_rules(path_beneath_rules(everywhere, AccessFs::from_write(NEWEST)))?
             .restrict_self()?;
@@ -44,18 +46,23 @@ pub(super) fn confine(writable: &[PathBuf]) -> Result<(), Fault> {
     }
 }
 
-fn ruleset() -> Result<Ruleset, landlock::RulesetError> {
+fn ruleset(scopes: BitFlags<Scope>) -> Result<Ruleset, landlock::RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(OLDEST))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_write(NEWEST))?
-        .scope(Scope::from_all(NEWEST))
+        .scope(scopes)
+}
+
+/// All that Landlock knows.
+pub(super) fn all_scopes() -> BitFlags<Scope> {
+    Scope::from_all(NEWEST)
 }
 
 /// What would not hold; none where there is no Landlock that is new enough.
 pub(super) fn missing() -> Option<Vec<String>> {
-    ruleset().and_then(Ruleset::create).ok()?;
+    ruleset(all_scopes()).and_then(Ruleset::create).ok()?;
     let scoped = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .scope(Scope::from_all(NEWEST))
