@@ -47,12 +47,13 @@ pub(super) fn confine(writable: &[PathBuf], scopes: BitFlags<Scope>) -> Result<(
 }
 
 fn ruleset(scopes: BitFlags<Scope>) -> Result<Ruleset, landlock::RulesetError> {
-    Ruleset::default()
+    let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(OLDEST))?
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_write(NEWEST))?
-        .scope(scopes)
+        .handle_access(AccessFs::from_write(NEWEST))?;
+    // To ask for none is an error.
+    if scopes.is_empty() { Ok(ruleset) } else { ruleset.scope(scopes) }
 }
 
 /// All that Landlock knows.
